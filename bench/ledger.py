@@ -165,12 +165,9 @@ def fill(path: Path, copies: int) -> None:
             for name in tables:
                 key = "number" if name == "cycles" else "cycle"
                 _copy(connection, name, shifted, f"{key} <= {SLICE}", values)
-            # Two hours of sums to the slice, and one day of them to twelve.
             end = BEGIN + SLICE * PERIOD_SECONDS
-            _copy(connection, "sums", shifted, f"level = 3600 AND start < {end}", values)
+            _copy(connection, "sums", shifted, f"start < {end}", values)
             if values["seconds"] % DAY == 0:
-                where = f"level = {DAY} AND start = {BEGIN}"
-                _copy(connection, "sums", shifted, where, values)
                 where = "day = (SELECT max(day) FROM remaining_times)"
                 _copy(connection, "remaining_times", shifted, where, {})
             connection.execute("COMMIT")

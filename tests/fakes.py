@@ -92,7 +92,7 @@ class FakePublisher:
 
 @dataclass
 class FakeFormerPlaces:
-    """Places that were left: a publisher that has taken a plan is there no more."""
+    """Places that were left: a publisher whose last plan has no targets is there no more."""
 
     left: list[FakePublisher] = field(default_factory=list)
     remembered: list[Plan] = field(default_factory=list)
@@ -101,7 +101,7 @@ class FakeFormerPlaces:
         self.remembered.append(plan)
 
     def publishers(self) -> list[FakePublisher]:
-        return [publisher for publisher in self.left if not publisher.plans]
+        return [to for to in self.left if not to.plans or to.plans[-1].targets]
 
 
 @dataclass

@@ -6,18 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sharectl.errors import InputError
-from sharectl.ledger.error_log import stream
-from sharectl.model import GroupError
 
-
-def errors_in(path: Path) -> tuple[tuple[int, GroupError], ...]:
-    """Unix seconds and errors of a log, the oldest first. Raises InputError."""
-    problems: list[str] = []
-    rows = tuple(stream(path, problems))
-    if problems:
-        raise InputError(problems)
-    return rows
+def groups_in(path: Path) -> list[str]:
+    """Group of each row of a shares_Error.log."""
+    lines = path.read_text(encoding="ascii").splitlines()
+    return [line.split()[1] for line in lines if not line.startswith("#")]
 
 
 def changes_in(state_directory: Path) -> list[dict[str, Any]]:

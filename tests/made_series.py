@@ -24,7 +24,7 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     missing: Sequence[tuple[float, float]] = (),
     incomplete: Sequence[float] = (),
     sizes: Sequence[int] = SIZES,
-    imported: bool = False,
+    unknown: bool = False,
 ) -> Series:
     """A period with a bucket for each cycle, or at most ``points`` wider ones.
 
@@ -34,9 +34,8 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
         From and to, in days since the begin, without any cycle.
     incomplete
         Days since the begin whose bucket has no complete cycle.
-    imported
-        Whether outputs, targets, idle cores and durations are unknown, as in rows of
-        shares_Error.log.
+    unknown
+        Whether outputs, targets, idle cores and durations are unknown.
     """
     until = since + round(days * 86400)
     width = max(-(-(until - since) // points), CYCLE_SECONDS)
@@ -55,7 +54,7 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
             swing = sin(2 * pi * day)
             known = [900 + 300 * swing, 120 + 80 * sin(day / 2), 6 + swing, 300 + 90 * swing, 120.0]
             known += [sum(pledges.values()), 2000.0, 5e6]
-            pool = PoolPoint(cycles, cycles, covered, *([None] * 8 if imported else known))
+            pool = PoolPoint(cycles, cycles, covered, *([None] * 8 if unknown else known))
             groups = {
                 name: _group(number, pledge, day, pool, sizes)
                 for number, (name, pledge) in enumerate(pledges.items())
@@ -68,7 +67,7 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
 def _group(
     number: int, pledge: float, day: float, pool: PoolPoint, sizes: Sequence[int]
 ) -> GroupPoint:
-    setpoint, imported = 0.82 * pledge, pool.targets is None
+    setpoint, unknown = 0.82 * pledge, pool.targets is None
     error = setpoint * (0.18 * sin(day / 3 + 2 * number + 1) + 0.05 * sin(2 * pi * day + number))
     power, swing = setpoint + error, sin(day / 2 + number)
     parts = {size: 1 + 0.6 * sin(day / 2 + number + size) for size in sizes}
@@ -78,19 +77,19 @@ def _group(
         power_hs06=power,
         setpoint_hs06=setpoint,
         error_hs06=error,
-        output_hs06=None if imported else 0.6 * error if abs(error) > 0.03 * setpoint else 0.0,
+        output_hs06=None if unknown else 0.6 * error if abs(error) > 0.03 * setpoint else 0.0,
         work_hs06_seconds=power * pool.covered_seconds,
         pledge_hs06_seconds=pledge * pool.covered_seconds,
         cores_by_size={
             size: power / 10 * part / sum(parts.values()) for size, part in parts.items()
         },
         pending_by_size={size: 900 / max(1, size) * (1.2 + swing) for size in sizes},
-        unplaceable_jobs=None if imported else 0.0,
-        held_back_nodes=None if imported else 45 + 12 * swing,
-        helped_nodes=None if imported else 20 + 6 * swing,
-        due_hs06=None if imported else setpoint,
-        shortfall_hs06=None if imported else max(0.0, -error),
-        shortfall_squares=None if imported else 1.2 * error**2,
+        unplaceable_jobs=None if unknown else 0.0,
+        held_back_nodes=None if unknown else 45 + 12 * swing,
+        helped_nodes=None if unknown else 20 + 6 * swing,
+        due_hs06=None if unknown else setpoint,
+        shortfall_hs06=None if unknown else max(0.0, -error),
+        shortfall_squares=None if unknown else 1.2 * error**2,
     )
 
 

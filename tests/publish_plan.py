@@ -29,7 +29,9 @@ def publish(plan: Plan, path: Path) -> Sequence[str]:
         law = wiring.plan_config(config, wiring.UNASKED, withdraws=True)
         proposal = Proposal(plan, published(before, plan, now))
         done = Publishing(law, outlets, now).publish_unless_disabled(proposal, before)
-    Failures([*errors, *done.errors]).raise_any()
+    failures = Failures([*errors, *done.errors])
+    if failures.errors:
+        raise failures.kind(*failures.messages)
     return done.places
 
 

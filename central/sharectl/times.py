@@ -6,6 +6,7 @@ import re
 from datetime import datetime, timedelta, timezone
 from typing import Optional
 
+HOUR_SECONDS = 3600
 DAY_SECONDS = 86_400
 
 PERIOD_SECONDS, CRON_PERIOD_SECONDS = 300, 1020

@@ -129,12 +129,11 @@ def _phase(
 
 def _keep(sharectl: Sharectl, after: story.Phase, output: Path) -> list[Path]:
     """Write the picture and the log it was drawn from; return their paths."""
-    from poolbox.demo.figure import shares  # noqa: PLC0415  # --help does not need it
-    from sharectl.ledger import error_log  # noqa: PLC0415
+    from poolbox.demo.figure import log_rows, shares  # noqa: PLC0415  # --help does not need it
 
     log = output / sharectl.errors_log.name
     shutil.copyfile(sharectl.errors_log, log)
-    rows = list(error_log.stream(log, []))
+    rows = log_rows(log)
     picture = output / "loop.svg"
     picture.write_text(shares(rows, after.measured[0].taken_at), encoding="utf-8")
     return [log, picture]

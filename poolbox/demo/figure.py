@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 
-from sharectl.model import GroupError
+from sharectl.model import GroupError, GroupUsage
 from sharectl.report.scale import axis, ticks_up_to
 from sharectl.report.svg import Curve, Figure, document
 
 MINUTE_SECONDS = 60
 UNIT = "% of the power in use"
+
+
+def log_rows(log: Path) -> list[tuple[int, GroupError]]:
+    """Unix seconds, and power and pledge of a group, of each row of a shares_Error.log."""
+    rows = []
+    for line in log.read_text(encoding="ascii").splitlines():
+        if not line.startswith("#"):
+            taken_at, group, *numbers = line.split()
+            pledge, cores, _, _, hs06, beyond, *_ = map(float, numbers)
+            error = GroupError(group, pledge, cores, hs06, beyond, GroupUsage())
+            rows.append((int(taken_at), error))
+    return rows
 
 
 def shares(rows: Iterable[tuple[int, GroupError]], switched_on: int) -> str:

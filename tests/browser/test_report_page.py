@@ -26,7 +26,7 @@ PAGES: Mapping[str, Series] = {
     "sizes": series(365, TWO_GROUPS, sizes=SIZES),
     "single": series(0.0118, TWO_GROUPS, points=1),
     "short": ten_minutes({"alice": 1.8, "cms": 0.4, "lhcb": 0.0}),
-    "imported": series(3, TWO_GROUPS, sizes=(1, 0), imported=True),
+    "unknown": series(3, TWO_GROUPS, unknown=True),
     "hostile": series(2, {HOSTILE: 100.0, "alice.prod": 50.0, "alice": 80.0}),
     "empty": Series(APRIL, APRIL + 86400, 300),
 }
@@ -42,7 +42,7 @@ LOOKED_AT = {
     "sizes": "dark paper",
     "single": "light",
     "short": "light narrow paper",
-    "imported": "dark paper",
+    "unknown": "dark paper",
     "hostile": "narrow paper",
     "empty": "narrow",
 }

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import HANG_SECONDS
+from sharectl.ledger.ledger import PLACE, Ledger
+from tests.made_cycles import made
 from tests.pool.deployed import jobs, list_idle_jobs_again, snippet
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
@@ -87,7 +90,7 @@ SPEC = BoxSpec(
 
 @pytest.fixture(scope="module")
 def shell(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment with the pool, a configuration and a ledger of two cycles."""
+    """Environment with the pool, a configuration and a ledger with two of its cycles."""
     folder, state = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("state")
     pool.submit(jobs("cms", 1, 3, 1), ACCESS)
     pool.wait_until(lambda: pool.complete() and not pool.jobs(), "jobs have ended")
@@ -99,19 +102,17 @@ def shell(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]
         return len(pool.jobs("JobStatus == 2")) >= 12
 
     pool.wait_until(run, "jobs run")
+    month_ago = int(time.time()) - 40 * 86400
+    for number in range(9):
+        record, seen = made(number)
+        then = month_ago + 1020 * number
+        seen = replace(seen, taken_at=then, running=())
+        Ledger(state / PLACE).record(replace(record, taken_at=then), seen)
     sharectl = Sharectl(pool, state)
     site: dict[str, Any] = {"groups": {"cms": {"pledge_hs06": 800}, "alice": {"pledge_hs06": 200}}}
     for _ in range(2):
         sharectl.run("cycle", **site)
     (config,) = state.glob("sharectl-*.yaml")
-    month_ago = int(time.time()) - 40 * 86400
-    old = "".join(
-        f"{month_ago + 1020 * n} {group} 800 0 4 8 0 0 0 4\n"
-        for n in range(9)
-        for group in site["groups"]
-    )
-    (folder / "shares_Error.log").write_text("# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC\n" + old)
-    sharectl.run("ledger", "import", str(folder / "shares_Error.log"), **site)
     programs = folder / "bin"
     programs.mkdir()
     (programs / "sharectl").write_text(WRAPPER.replace("CONFIG", str(config)))

@@ -70,7 +70,8 @@ def _enable(arguments: argparse.Namespace) -> int:
             effect = "no cycle publishes targets yet: mode: observe"
         reply = f"enabled: {effect}; was disabled {disabled_words(was)}"
     options.show(arguments, "enabled", {"was": asdict(was) if was else None}, [reply])
-    failures.raise_any()
+    if failures.errors:
+        raise failures.kind(*failures.messages)
     return 0
 
 

@@ -91,15 +91,14 @@ def _explained(arguments: argparse.Namespace, config: Config) -> Explained:
     ledger = wiring.ledger_of(config)
     number, at = arguments.cycle or (None, None)
     record = _recorded(ledger, number, at)
-    if not record.complete or record.imported:
+    if not record.complete:
         usable = ledger.last_complete(0, record.taken_at)
-        why_not = "was imported, with no jobs by node" if record.imported else "was not complete"
         if usable is None or number is not None:
             raise AbsentError(
-                f"cycle {record.number} {why_not}, so there is no decision to explain: "
+                f"cycle {record.number} was not complete, so there is no decision to explain: "
                 f"`sharectl explain cycle {record.number}`"
             )
-        options.say([f"cycle {record.number} {why_not}: this is cycle {usable.number}"])
+        options.say([f"cycle {record.number} was not complete: this is cycle {usable.number}"])
         record = usable
     return _decided_again(record, config)
 
@@ -191,8 +190,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
     ledger = wiring.ledger_of(config)
     record = _recorded(ledger, *(arguments.cycle or (None, None)))
     before = ledger.last_complete(0, record.taken_at)
-    decided = record.complete and not record.imported
-    again = _decided_again(record, config) if decided else None
+    again = _decided_again(record, config) if record.complete else None
     otherwise = decisions.explain_cycle(record, again)
     _print(cycle_page(record, before, again, otherwise), arguments)
     return 0

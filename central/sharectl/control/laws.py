@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import exp, fsum, isfinite
+from math import exp, fsum, inf, isfinite
 from numbers import Real
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
@@ -32,11 +32,9 @@ from sharectl.words import printable
 
 MOST_HS06 = 1e15
 """No power, error or state is larger than this: beyond it a number is broken."""
-
 GAP_SECONDS = 3.0 * CRON_PERIOD_SECONDS
 """Longest interval between complete cycles that is counted: three of the longest shipped period."""
 YEAR_SECONDS = 31_536_000
-
 
 BOUNDED = {
     "no-number": "the error was no finite number: nothing is moved or remembered",
@@ -114,12 +112,10 @@ def limited(value: float, most: float) -> float:
 
 def own_state(state: Mapping[str, float], names: tuple[str, ...]) -> Optional[Mapping[str, float]]:
     """``state``; None, as for a fresh controller, if a number of ``names`` is missing or broken."""
-    sound = all(name in state and abs(state[name]) <= MOST_HS06 for name in names)
-    return state if sound else None
+    return state if all(abs(state.get(name, inf)) <= MOST_HS06 for name in names) else None
 
 
-AVERAGE = "average_hs06"
-AVERAGE_BEFORE = "average_before_hs06"
+AVERAGE, AVERAGE_BEFORE = "average_hs06", "average_before_hs06"
 WEIGHT_BEFORE = "weight_before_ratio"
 """Components of the average: the average before and its weight; the rest is the error's."""
 
@@ -146,12 +142,8 @@ def ewma(params: Ewma, state: Mapping[str, float], reading: Reading, dt_seconds:
     return Move(after, average_hs06)
 
 
-INTEGRAL = "integral_hs06"
-SLOPE = "slope_hs06_per_second"
-POWER = "power_hs06"
-ERROR = "error_hs06"
-GAIN = "gain"
-SLOPE_GAIN = "slope_gain_seconds"
+INTEGRAL, SLOPE, POWER = "integral_hs06", "slope_hs06_per_second", "power_hs06"
+ERROR, GAIN, SLOPE_GAIN = "error_hs06", "gain", "slope_gain_seconds"
 PID_STATE = (INTEGRAL, SLOPE, POWER, ERROR, GAIN, SLOPE_GAIN)
 
 FILTER_SECONDS = 2.0 * CRON_PERIOD_SECONDS
@@ -203,7 +195,7 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
         )
     numbers = (integral_hs06, slope, reading.power_hs06, error_hs06, params.gain, slope_gain)
     after = dict(zip(PID_STATE, numbers))
-    sum_hs06 = fsum(pid_terms(after))
+    sum_hs06 = fsum((params.gain * error_hs06, integral_hs06, slope_gain * slope))
     most_hs06 = reading.most_hs06
     lowest_hs06, highest_hs06 = -most_hs06 * (error_hs06 < 0), most_hs06 * (error_hs06 > 0)
     output_hs06 = min(max(sum_hs06, lowest_hs06), highest_hs06)
@@ -214,11 +206,6 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
         "against-error": sum_hs06 * error_hs06 < 0,
     }
     return Move(after, output_hs06, tuple(code for code, did in acted.items() if did))
-
-
-def pid_terms(state: Mapping[str, float]) -> tuple[float, float, float]:
-    """Proportional, integral and derivative term of the output, HS06."""
-    return state[GAIN] * state[ERROR], state[INTEGRAL], state[SLOPE_GAIN] * state[SLOPE]
 
 
 @dataclass(frozen=True)
@@ -284,7 +271,7 @@ def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seco
         move = STEPS[control.law](control, state, sound, dt_seconds)
         output_hs06 = beyond(move.output_hs06, reading.deadband_hs06)
     else:
-        move = fenced(control.law, control.loaded, state, sound, dt_seconds)
+        move = fenced(control, state, sound, dt_seconds)
         output_hs06 = 0.0 if inside else beyond(move.output_hs06, reading.deadband_hs06)
     if output_hs06 != move.output_hs06 or (inside and output_hs06 == 0 != reading.error_hs06):
         return move._replace(output_hs06=output_hs06, acted=(*move.acted, "deadband"))
@@ -299,32 +286,33 @@ _MOST_WORDS = 200
 
 
 def fenced(
-    name: str,
-    law: Optional[LawStep],
-    state: Mapping[str, float],
-    reading: Reading,
-    dt_seconds: float,
+    control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float
 ) -> Move:
     """Answer of a loaded law, of at most ``reading.most_hs06``; after a failure, 0 and no state.
 
     Names of its state begin with that of the law, ``NAME.``: it gets its own numbers alone, and
     cannot overwrite others.
     """
-    prefix = f"{name}."
-    own = {
-        key[len(prefix) :]: number
-        for key, number in state.items()
-        if key.startswith(prefix) and isfinite(number)
-    }
+    before = within(state, f"{control.law}.")
     try:
-        if law is None:
+        if control.loaded is None:
             raise ValueError("it is not loaded")  # noqa: TRY301 - a failure as any other
-        after, wanted_hs06 = checked(law(own, reading, dt_seconds))
+        after, wanted_hs06 = checked(control.loaded(before, reading, dt_seconds))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code may raise anything
-        return Move({}, 0.0, ("law-failed",), f"law {name}: {words_of(error)}")
+        return Move({}, 0.0, ("law-failed",), f"law {control.law}: {words_of(error)}")
     output_hs06 = limited(wanted_hs06, reading.most_hs06)
     acted = ("output-limit",) if output_hs06 != wanted_hs06 else ()
-    return Move({f"{prefix}{key}": number for key, number in after.items()}, output_hs06, acted)
+    state = {f"{control.law}.{key}": number for key, number in after.items()}
+    return Move(state, output_hs06, acted)
+
+
+def within(state: Mapping[str, float], prefix: str) -> dict[str, float]:
+    """Finite numbers whose names begin with ``prefix``, under their names without it."""
+    return {
+        name[len(prefix) :]: number
+        for name, number in state.items()
+        if name.startswith(prefix) and isfinite(number)
+    }
 
 
 def checked(move: Any) -> tuple[dict[str, float], float]:
@@ -332,19 +320,19 @@ def checked(move: Any) -> tuple[dict[str, float], float]:
     if not isinstance(move, Move):
         raise ValueError(f"it returned {type(move).__name__}, not a Move")  # noqa: TRY004 - as others
     after: Any = move.state
-    if not isinstance(after, Mapping) or len(after) > MOST_STATE:
-        raise ValueError(f"its state is not a mapping of at most {MOST_STATE} numbers")
-    for key in after:
-        if not isinstance(key, str) or not key.isprintable() or len(key) > MOST_STATE:
-            raise ValueError(f"{words_of(key)} is not the name of a number of its state")
+    if not isinstance(after, Mapping) or not all(map(_is_name, after)) or len(after) > MOST_STATE:
+        raise ValueError(f"its state is not a mapping of at most {MOST_STATE} names to numbers")
     state = {key: _number(number, key) for key, number in after.items()}
     return state, _number(move.output_hs06, "output_hs06")
 
 
+def _is_name(key: Any) -> bool:
+    return isinstance(key, str) and key.isprintable() and len(key) <= MOST_STATE
+
+
 def _number(value: Any, name: str) -> float:
-    kinds = type(value).__mro__
-    number = float(value) if isinstance(value, Real) and bool not in kinds else None
-    if number is None or not isfinite(number) or abs(number) > MOST_HS06:
+    number = inf if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not abs(number) <= MOST_HS06:
         raise ValueError(f"{name} is {words_of(value)}, not a finite number")
     return number
 
@@ -356,5 +344,5 @@ def words_of(thing: object) -> str:
         text = printable(thing, _MOST_WORDS)
     except Exception:  # noqa: BLE001 - its text is a stranger's code too
         return kind
-    own = isinstance(thing, BaseException) and not isinstance(thing, ValueError)
-    return f"{kind}: {text}" if own else text
+    is_failure = isinstance(thing, BaseException) and not isinstance(thing, ValueError)
+    return f"{kind}: {text}" if is_failure else text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from math import expm1, fsum, log
+from math import exp, expm1, fsum, inf, log
 from typing import NamedTuple, Optional
 
 from sharectl.control.laws import GAP_SECONDS, MOST_HS06, beyond, limited
@@ -26,15 +26,10 @@ SETPOINTS = {
 MOVED = {
     "lends": "the setpoint is lower by the power that the group lends",
     "borrows": "the setpoint is higher by what other groups lend",
-    "lent-limit": "max_lent_hs06 keeps the group from lending more",
-    "borrowed-limit": "max_borrowed_hs06 keeps the group from borrowing more",
     "paid-back": "the setpoint is higher by what control.carry_over lets the group collect",
     "pays-back": "the setpoint is lower by what control.carry_over has the group pay back",
 }
 """Code of a change of a setpoint -> what it means."""
-
-ROUNDING_RATIO = 1e-12
-"""Part of the power shared out below which nothing is left to lend."""
 
 ACCOUNT = "carried_hs06_seconds"
 SECONDS_PER_HOUR = 3600.0
@@ -60,11 +55,6 @@ class CarryOver:
     """Time after which half of it is forgotten: a day, so that it follows the days of users."""
     repay_seconds: float = 21600.0
     """Time that it is divided by to move the setpoint: some lengths of a job."""
-
-    @property
-    def carries(self) -> bool:
-        """True if anything is carried over."""
-        return bool(self.pledge_hours)
 
     def most_hs06_seconds(self, pledge_hs06: float) -> float:
         """Largest size of a group's account."""
@@ -110,42 +100,41 @@ def entitlements(
     """
     ratio = shared_ratio(config.setpoint, pledge_hs06, usage, pool_hs06(snapshot.nodes))
     nominal = {group: pledge * ratio for group, pledge in pledge_hs06.items()}
-    moved, short = loans(nominal, demand_hs06(usage, snapshot.nodes), pledge_hs06, config.loans)
+    moved = loans(nominal, demand_hs06(usage, snapshot.nodes), pledge_hs06, config.loans)
     setpoints = {group: nominal[group] + moved[group] for group in pledge_hs06}
     errors = {group: usage[group].power_hs06 - setpoints[group] for group in pledge_hs06}
     waits = {group for group in pledge_hs06 if usage[group].demand_by_cores}
     contested = contested_errors(errors, waits, deadband_hs06)
     carried: dict[str, float] = {}
     repaid = setpoints
-    if config.carry_over.carries:
+    if config.carry_over.pledge_hours:
         carried = {
             group: account_after(
                 config.carry_over,
                 accounts[group],
                 errors[group],
                 dt_seconds[group],
-                pledge_hs06[group],
+                pledge,
                 contested=contested[group],
             )
-            for group in pledge_hs06
+            for group, pledge in pledge_hs06.items()
         }
-        most = config.loans.max_borrowed_hs06
-        highest = {group: nominal[group] + most[group] for group in most}
         # A group collects only while it has jobs waiting, and pays back only while another does.
         claims = {
             group: -account / config.carry_over.repay_seconds
             for group, account in carried.items()
             if (account < 0 and group in waits) or (account > 0 and waits - {group})
         }
-        repaid = repaid_setpoints(setpoints, claims, highest)
+        most = config.loans.max_borrowed_hs06
+        repaid = repaid_setpoints(
+            setpoints, claims, {name: nominal[name] + most[name] for name in most}
+        )
     entitled = {}
     for group in pledge_hs06:
         account, change_hs06 = carried.get(group, 0.0), repaid[group] - setpoints[group]
         codes = {
             "lends": moved[group] < 0,
-            "lent-limit": moved[group] < 0 and group in short,
             "borrows": moved[group] > 0,
-            "borrowed-limit": moved[group] > 0 and group in short,
             "paid-back": account < 0 < change_hs06,
             "pays-back": change_hs06 < 0 < account,
         }
@@ -168,37 +157,23 @@ def loans(
     demand: Mapping[str, float],
     pledge_hs06: Mapping[str, float],
     limits: Loans,
-) -> tuple[dict[str, float], set[str]]:
-    """HS06 that each group borrows (above 0) or lends, and the groups that a limit keeps from more.
+) -> dict[str, float]:
+    """HS06 that each group borrows (above 0) or lends.
 
     A group whose demand is below its nominal setpoint offers the difference, up to its limit.
     Groups whose demand is above theirs take of it in proportion to their pledges, up to the demand
     and to their limits. If not all is taken, all lend the same part of what they offer. All lend
     together as much as all borrow.
     """
-    unused = {group: max(0.0, nominal[group] - demand[group]) for group in nominal}
-    offered = {
-        group: min(power, limits.max_lent_hs06.get(group, 0.0)) for group, power in unused.items()
-    }
-    lacked = {group: max(0.0, demand[group] - nominal[group]) for group in nominal}
-    wanted = {
-        group: min(power, limits.max_borrowed_hs06.get(group, power))
-        for group, power in lacked.items()
-    }
+    offered, wanted = {}, {}
+    for group, setpoint_hs06 in nominal.items():
+        lacks_hs06 = demand[group] - setpoint_hs06
+        offered[group] = min(max(0.0, -lacks_hs06), limits.max_lent_hs06.get(group, 0.0))
+        wanted[group] = min(max(0.0, lacks_hs06), limits.max_borrowed_hs06.get(group, inf))
     offered_hs06 = fsum(offered.values())
     borrowed = max_min_shares(offered_hs06, wanted, pledge_hs06)
-    taken_hs06 = fsum(borrowed.values())
-    ratio = min(1.0, taken_hs06 / offered_hs06) if offered_hs06 > 0 else 0.0
-    # A limit acts if the group itself would take more, and the others would have it to give.
-    all_taken = taken_hs06 >= offered_hs06 * (1 - ROUNDING_RATIO)
-    limited_groups = {
-        group
-        for group in nominal
-        if (all_taken and fsum(wanted.values()) > taken_hs06 and unused[group] > offered[group])
-        or (offered_hs06 > taken_hs06 and lacked[group] > wanted[group])
-    }
-    moved = {group: borrowed.get(group, 0.0) - offered[group] * ratio for group in nominal}
-    return moved, limited_groups
+    ratio = min(1.0, fsum(borrowed.values()) / offered_hs06) if offered_hs06 > 0 else 0.0
+    return {group: borrowed.get(group, 0.0) - offered[group] * ratio for group in nominal}
 
 
 def contested_errors(
@@ -231,12 +206,11 @@ def account_after(
     ``contested`` it only becomes smaller: a group that uses more than its setpoint collects what it
     is owed, and no more than that. The error is that of the setpoint without carry-over.
     """
-    rest = before * 2.0 ** (-dt_seconds / config.half_life_seconds)
-    counted_seconds = min(dt_seconds, GAP_SECONDS)
     rate = log(2) / config.half_life_seconds
-    after = rest - error_hs06 * expm1(-counted_seconds * rate) / rate
+    kept = before * exp(-dt_seconds * rate)
+    after = kept - error_hs06 * expm1(-min(dt_seconds, GAP_SECONDS) * rate) / rate
     if contested:
-        after = min(max(after, min(rest, 0.0)), max(rest, 0.0))
+        after = min(max(after, min(kept, 0.0)), max(kept, 0.0))
     return limited(after, min(config.most_hs06_seconds(pledge_hs06), MOST_HS06))
 
 
@@ -257,15 +231,14 @@ def repaid_setpoints(
         for group, claim in claims.items()
     }
     lacking = fsum(moved.values())
+    shares = {group: lacking * hs06 / total if hs06 else 0.0 for group, hs06 in setpoints.items()}
     if lacking > 0:
-        rest = {
-            group: 0.5 * hs06 + min(0.0, moved.get(group, 0.0)) for group, hs06 in setpoints.items()
+        spare = {
+            name: 0.5 * hs06 + min(0.0, moved.get(name, 0.0)) for name, hs06 in setpoints.items()
         }
-        shares = max_min_shares(lacking, rest, setpoints)
-    else:
-        shares = {group: lacking * power / total for group, power in setpoints.items() if power > 0}
+        shares = max_min_shares(lacking, spare, setpoints)
     after = {
-        group: max(0.0, power + moved.get(group, 0.0) - shares.get(group, 0.0))
-        for group, power in setpoints.items()
+        group: max(0.0, hs06 + moved.get(group, 0.0) - shares[group])
+        for group, hs06 in setpoints.items()
     }
     return {group: min(power, highest.get(group, power)) for group, power in after.items()}

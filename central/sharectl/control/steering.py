@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import fsum
+from typing import Optional
 
-from sharectl.control.laws import BOUNDED, Control, Move, Reading, own_state, step
+from sharectl.control.laws import BOUNDED, Control, Move, Reading, own_state, step, within
 from sharectl.control.setpoints import ACCOUNT, MOVED, Entitlement, entitlements
 from sharectl.model import GroupControl, ShadowMove, Snapshot
 from sharectl.shares.errors import group_errors, usage_by_group
@@ -43,7 +44,6 @@ class SteeringConfig:
 
 
 SEED = SteeringConfig()
-NOTHING_FORESEEN: Mapping[str, float] = {}
 
 
 def steer(
@@ -53,7 +53,7 @@ def steer(
     before: Mapping[str, Mapping[str, float]],
     snapshot: Snapshot,
     now: int,
-    foreseen_hs06: Mapping[str, float] = NOTHING_FORESEEN,
+    foreseen_hs06: Optional[Mapping[str, float]] = None,
 ) -> tuple[GroupControl, ...]:
     """Controls of all groups at Unix time ``now``, in the order of the pledges.
 
@@ -74,14 +74,13 @@ def steer(
         fsum(setpoint.setpoint_hs06 for setpoint in entitled.values()),
     )
     pool_cores = sum(node.cores for node in snapshot.nodes)
-    held_cores = sum([jobs * cores for _, _, cores, _, _, jobs, _ in snapshot.running])
-    idle_cores = max(0, pool_cores - held_cores)
+    idle_cores = max(0, pool_cores - sum([job.jobs * job.cores for job in snapshot.running]))
     controls = []
     for error in group_errors(usage, pledge_hs06):
         group, power_hs06 = error.group, error.usage.power_hs06
         due = entitled[group]
         law = config.by_group.get(group, config.control)
-        change_hs06 = foreseen_hs06.get(group, 0.0)
+        change_hs06 = (foreseen_hs06 or {}).get(group, 0.0)
         reading = Reading(
             error_hs06=power_hs06 - due.setpoint_hs06 + change_hs06,
             power_hs06=power_hs06,
@@ -96,14 +95,8 @@ def steer(
         state, shadow = dict(move.state), None
         if law.shadow is not None:
             beside = replace(law, law=law.shadow.law, loaded=law.shadow.loaded)
-            before_beside = {
-                name[len(SHADOW) :]: number
-                for name, number in states[group].items()
-                if name.startswith(SHADOW)
-            }
-            tried = _moved(
-                beside, before_beside, reading, dt_seconds[group], contested=due.contested
-            )
+            kept = within(states[group], SHADOW)
+            tried = _moved(beside, kept, reading, dt_seconds[group], contested=due.contested)
             state.update((f"{SHADOW}{name}", number) for name, number in tried.state.items())
             shadow = ShadowMove(beside.law, tried.output_hs06, tried.acted, tried.problem)
         if due.account_hs06_seconds is not None:
@@ -141,5 +134,4 @@ def _moved(
 
 
 def _number(state: Mapping[str, float], name: str, default: float) -> float:
-    own = own_state(state, (name,))
-    return own[name] if own else default
+    return state[name] if own_state(state, (name,)) else default

@@ -15,9 +15,9 @@ from sharectl.cycle.publication import (
     Publishing,
     in_force,
     load_state,
-    refuse_newer,
 )
 from sharectl.cycle.record import record_of
+from sharectl.errors import NewerFileError
 from sharectl.model import GroupError, Plan, Snapshot
 from sharectl.plan.plan import FOREIGN, Decision, PlanConfig, decide, withdrawal
 from sharectl.plan.records import CycleRecord, as_kept
@@ -68,8 +68,9 @@ def run_cycle(
 ) -> CycleResult:
     """Run a whole cycle at Unix time ``now``. Raises NewerFileError for a state of that kind."""
     loaded, errors = load_state(ports.state, now)
-    if not how.dry_run:
-        refuse_newer(errors)
+    for error in errors:
+        if isinstance(error, NewerFileError) and not how.dry_run:
+            raise error  # without the limits of that state no targets may follow
     before = loaded
     failures = Failures(errors)
     snapshot = with_restart(ports.pool.snapshot(now), before)

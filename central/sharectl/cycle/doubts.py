@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import fsum
 from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
-from sharectl.plan.nodes import (
-    MOST_CORES,
-    NO_SNIPPET,
-    OUT_OF_RANGE,
-    Controlled,
-    ControlledConstraint,
-    ControlledHosts,
-    ControlledShare,
-    never_steered,
-)
-from sharectl.plan.waits import nodes_of
 from sharectl.shares.demand import unplaceable_words
 from sharectl.shares.errors import usage_by_group
 from sharectl.shares.groups import levels_above
-from sharectl.words import counted
 
 if TYPE_CHECKING:  # a snapshot needs no plans
     from sharectl.plan.plan import PlanConfig, State
@@ -42,19 +30,12 @@ def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
     age_seconds = snapshot.taken_at - snapshot.collector_started_at
     if not snapshot.complete or age_seconds >= WARMUP_SECONDS:
         return snapshot
-    missing = [
-        f"{now} of {then} {daemons}"
-        for daemons, now, then in (
-            ("execute points", len(snapshot.nodes), before.nodes),
-            ("schedds", snapshot.schedds, before.schedds),
-        )
-        if now < then
-    ]
-    if not missing:
+    if len(snapshot.nodes) >= before.nodes and snapshot.schedds >= before.schedds:
         return snapshot
     problem = (
-        f"it started {age_seconds} s ago and knows {' and '.join(missing)} of the last cycle; "
-        f"after {WARMUP_SECONDS} s what it does not know counts as gone"
+        f"it started {age_seconds} s ago and knows {len(snapshot.nodes)} of {before.nodes} execute "
+        f"points and {snapshot.schedds} of {before.schedds} schedds of the last cycle; after "
+        f"{WARMUP_SECONDS} s what it does not know counts as gone"
     )
     return replace(snapshot, sources=(*snapshot.sources, Source("collector", 0.0, problem)))
 
@@ -70,10 +51,8 @@ def doubts(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
     usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
     untried = snapshot.untried
     return (
-        *_nodes(config.controlled, snapshot),
         *power_doubts(snapshot),
-        *_several_slots(snapshot),
-        *_oversized(config.controlled, snapshot),
+        *_overwhelming(snapshot),
         *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
         *map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE]),
         *((f"{untried}: they count as demand",) if untried is not None else ()),
@@ -93,47 +72,10 @@ def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
     return (doubt,)
 
 
-def _nodes(controlled: Controlled, snapshot: Snapshot) -> Iterator[str]:
-    only_measures = isinstance(controlled, ControlledShare) and controlled.ratio == 0
-    chosen = [node for node in snapshot.nodes if node.controlled]
-    if only_measures or any(node.deaf != NO_SNIPPET for node in chosen) or not snapshot.nodes:
-        return
-    choice = "no node has the execute point's snippet"
-    if isinstance(controlled, ControlledConstraint) and not chosen:
-        choice = " ".join(controlled.expression.split())
-    elif isinstance(controlled, ControlledHosts) and not chosen:
-        choice = ", ".join(controlled.patterns)
-    nodes = counted(len(snapshot.nodes), "node")
-    yield (
-        f"nodes.controlled matches none of {nodes}: {choice}: no node gets a target; `sharectl "
-        "snapshot` lists the nodes"
-        if not chosen
-        else f"none of {counted(len(chosen), 'node')} under control has the execute point's "
-        "snippet: no node gets a target; docs/getting-started.md says how to install it"
-    )
-
-
-def _several_slots(snapshot: Snapshot) -> Iterator[str]:
-    names = [node.name for node in snapshot.nodes if node.controlled and node.several_slots]
-    if names:
-        yield (
-            f"nodes with several partitionable slots, {len(names)} under control (such as "
-            f"{names[0]}): they get no target, because a cap is the node's and each slot compares "
-            "its own cores with it; give each one partitionable slot"
-        )
-
-
-def _oversized(controlled: Controlled, snapshot: Snapshot) -> Iterator[str]:
-    never = never_steered(nodes_of(snapshot), controlled)
-    names = [name for name, reason in never.items() if reason == OUT_OF_RANGE]
-    if names:
-        yield (
-            f"nodes with more than {MOST_CORES} cores, {len(names)} (such as {names[0]}): they get "
-            "no target, because nodes refuse such a number; correct NUM_CPUS there"
-        )
-    held_hs06: defaultdict[str, float] = defaultdict(float)
-    for name, _, cores, hs06_per_core, _, jobs, _ in snapshot.running:
-        held_hs06[name] += cores * jobs * hs06_per_core
+def _overwhelming(snapshot: Snapshot) -> Iterator[str]:
+    held_hs06: Counter[str] = Counter()
+    for job in snapshot.running:
+        held_hs06[job.node] += job.cores * job.jobs * job.hs06_per_core  # type: ignore[assignment]
     hs06 = {n.name: max(n.cores * n.hs06_per_core, held_hs06[n.name]) for n in snapshot.nodes}
     most_hs06, largest = max(((power, name) for name, power in hs06.items()), default=(0.0, ""))
     if len(hs06) >= FEW_NODES and 2 * most_hs06 > fsum(hs06.values()):

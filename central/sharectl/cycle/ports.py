@@ -57,20 +57,20 @@ class Publisher(Protocol):
 
 @dataclass(frozen=True)
 class PlacedTargets:
-    """Targets in one place, as nodes find them."""
+    """Targets in one place, as nodes find them; None stands for a figure that is unknown."""
 
     way: str
     """Key of `sharectl.model.Way`."""
     place: str
     problem: Optional[str] = None
     targets: Optional[int] = None
-    """Their number; None if the place cannot be read."""
+    """Their number."""
     sequence: Optional[int] = None
     valid_until: Optional[int] = None
     """Unix seconds."""
     pool: Optional[str] = None
     writer: Optional[str] = None
-    """Installation that published them, as of `sharectl.cycle.publication`; None if unknown."""
+    """Installation that published them, as of `sharectl.cycle.publication`."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """Facts that only this way has."""
 
@@ -110,10 +110,7 @@ class StateStore(Protocol):
     """State that one cycle leaves for the next."""
 
     def load(self) -> State:
-        """State that was saved last; a fresh one if there is no file.
-
-        Raises `BrokenStateError` if its content is invalid.
-        """
+        """State that was saved last, or a fresh one. Raises `BrokenStateError` if it is invalid."""
 
     def save(self, state: State) -> None:
         """Replace the saved state; an invalid state is put aside, which raises StateError too."""
@@ -123,10 +120,7 @@ class Switch(Protocol):
     """Switch by which an operator keeps plans from being published."""
 
     def disabled(self) -> Optional[Disabled]:
-        """Operator's reason, also after its time; None if sharectl is on.
-
-        Never raises: in doubt sharectl is off.
-        """
+        """Operator's reason, also after its time; in doubt sharectl is off. Never raises."""
 
     def alone(self) -> AbstractContextManager[None]:
         """Keep others from switching, and from publishing, while the body runs.

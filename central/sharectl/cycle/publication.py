@@ -22,7 +22,6 @@ from urllib.parse import quote
 from sharectl.cycle.ports import Outlets, PlacedTargets, Publisher, StateStore
 from sharectl.errors import (
     ForeignPlanError,
-    NewerFileError,
     PartlyPublishedError,
     StateError,
     WithdrawnError,
@@ -109,8 +108,7 @@ class Failures:
         """Keep a StateError of the body; the program goes on after the body."""
         if isinstance(error, StateError):
             self.errors.append(error)
-            return True
-        return False
+        return isinstance(error, StateError)
 
     @property
     def messages(self) -> tuple[str, ...]:
@@ -124,11 +122,6 @@ class Failures:
         """Kind of an error that stands for all of them."""
         are_foreign = all(isinstance(error, ForeignPlanError) for error in self.errors)
         return ForeignPlanError if are_foreign else StateError
-
-    def raise_any(self) -> None:
-        """Raise all of them as one error, if there are any."""
-        if self.errors:
-            raise self.kind(*self.messages)
 
 
 @dataclass(frozen=True)
@@ -217,12 +210,11 @@ class Publishing:
     def _yielded(self, before: State) -> Optional[State]:
         """State that remembers another installation's plan, which is left; None without one."""
         held = [place for publisher in self.outlets.publishers for place in publisher.held()]
-        own, now = self.outlets.writer, self.now
-        sequence = left_sequence(held, own, before, now)
+        sequence = left_sequence(held, self.outlets.writer, before, self.now)
         if sequence is None:
             return None
         for place in held:
-            if (writer := foreign_writer(place, own, before, now)) is not None:
+            if writer := foreign_writer(place, self.outlets.writer, before, self.now):
                 problem = foreign_plan_words(place, writer, "stays: nothing is published meanwhile")
                 self._failures.errors.append(ForeignPlanError(problem))
         return replace(before, foreign_sequence=sequence)
@@ -291,7 +283,6 @@ class Publishing:
         return done, after
 
     def _everywhere(self, plan: Plan, before: State) -> Publication:
-        """Publish to the places of the configuration, and empty the former ones."""
         if plan.targets:
             # Former places first: one may be a place of the configuration under another name.
             emptied, all_emptied = self._emptied(plan, before)
@@ -311,10 +302,16 @@ class Publishing:
     def _emptied(self, plan: Plan, before: State) -> tuple[tuple[str, ...], bool]:
         """Former places that were emptied, and true if these are all of them."""
         with self._failures:
-            former = self.outlets.former.publishers()
+            former = [
+                place for place in self.outlets.former.publishers() if self._is_ours(place, before)
+            ]
             emptied, partly = self._taken(replace(plan, targets=()), former, before)
             return emptied, len(emptied) == len(former) and not partly
         return (), False
+
+    def _is_ours(self, publisher: Publisher, before: State) -> bool:
+        own, now = self.outlets.writer, self.now
+        return not any(foreign_writer(held, own, before, now) for held in publisher.held())
 
     def _taken(
         self, plan: Plan, publishers: Iterable[Publisher], before: State
@@ -327,12 +324,9 @@ class Publishing:
             with self._failures:
                 try:
                     places.append(publisher.publish(plan))
-                except WithdrawnError as error:
+                except (WithdrawnError, PartlyPublishedError) as error:
                     places.append(error.place)
-                    raise
-                except PartlyPublishedError as error:
-                    places.append(error.place)
-                    partly = True
+                    partly = partly or isinstance(error, PartlyPublishedError)
                     raise
             if len(places) > taken:
                 self._failures.errors += self._replaced(held, plan, before)
@@ -341,10 +335,9 @@ class Publishing:
     def _replaced(
         self, held: Iterable[PlacedTargets], plan: Plan, before: State
     ) -> Iterator[ForeignPlanError]:
-        """Plans of other installations, of which ``plan`` took the place."""
         for place in held:
             writer = foreign_writer(place, self.outlets.writer, before, self.now)
-            if writer is not None and (place.targets or plan.targets):
+            if writer and (place.targets or plan.targets):
                 outcome = "taken over" if plan.targets else "replaced by one without targets"
                 outcome += ": if its cycles go on, it publishes again"
                 yield ForeignPlanError(foreign_plan_words(place, writer, outcome))
@@ -353,19 +346,17 @@ class Publishing:
         """Record the end of targets that ran out, then the changes that the plan made."""
         plan, stood = proposal.plan, _audited(before)
         recovered = before.unaudited is not None
-        records = []
-        if self.now >= before.standing_until:
-            records = [ChangeRecord(changes(stood, ()), plan, EXPIRED, recovered=recovered)]
-            stood = ()
-        made = changes(stood, proposal.after.standing)
-        records += [ChangeRecord(made, plan, plan.reason, proposal.text, recovered)]
-        for record in records:
+        ended = changes(stood, ()) if self.now >= before.standing_until else ()
+        made = changes(() if ended else stood, proposal.after.standing)
+        for record in (
+            ChangeRecord(ended, plan, EXPIRED, recovered=recovered),
+            ChangeRecord(made, plan, plan.reason, proposal.text, recovered),
+        ):
             if record.changes:
                 self.outlets.audit.changed(record, self.now)
 
 
 def _audited(state: State) -> tuple[Standing, ...]:
-    """Targets that the audit has."""
     return state.placed if state.unaudited is None else state.unaudited
 
 
@@ -376,21 +367,13 @@ def in_force(off: Optional[Disabled], now: int) -> Optional[Disabled]:
 
 def load_state(store: StateStore, now: int) -> tuple[State, list[StateError]]:
     """Saved state, usable at Unix time ``now``; a fresh one if the file is broken: cycles go on."""
-    errors: list[StateError] = []
-    try:
+    failures, state = Failures(), State()
+    with failures:
         state = store.load()
-    except StateError as error:
-        errors.append(error)
+    for error in failures.errors:
         state = State(max(1, error.sequence))  # a plan may have been published
     state, problem = of_now(state, now)
-    return state, errors if problem is None else [*errors, StateError(problem)]
-
-
-def refuse_newer(errors: Iterable[StateError]) -> None:
-    """Raise the error of a state of a newer sharectl: without its limits no targets may follow."""
-    for error in errors:
-        if isinstance(error, NewerFileError):
-            raise error
+    return state, failures.errors if problem is None else [*failures.errors, StateError(problem)]
 
 
 def of_now(state: State, now: int) -> tuple[State, Optional[str]]:

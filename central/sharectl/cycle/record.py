@@ -40,17 +40,10 @@ def record_of(
 ) -> CycleRecord:
     """Record of a cycle, without its duration, problems and digest of the configuration.
 
-    Parameters
-    ----------
-    decision
-        None if the snapshot is incomplete: groups and nodes are unknown then.
-    published
-        Last plan that went out, a withdrawal if sharectl is disabled; None if none did.
-    places
-        Places that took it; empty if it arrived nowhere.
-    off
-        Why no target of its decision may stand, ``disabled`` or ``foreign``; None if they may. A
-        cycle that observes has the targets of its decision all the same.
+    Without a ``decision``, of an incomplete snapshot, groups and nodes are unknown. ``published``
+    is the last plan that went out, and ``places`` took it. ``off`` is the reason why no target of
+    the decision may stand, ``disabled`` or ``foreign``; a cycle that observes has its targets all
+    the same.
     """
     plan = published or (decision.plan if decision and off is None else None)
     if decision and config.observes:
@@ -89,9 +82,7 @@ def record_of(
         nodes=nodes,
         basis=Basis(
             **{name: getattr(decision.before, name) for name in OF_STATE},
-            run_times={
-                group: seen.as_rows() for group, seen in decision.situation.run_times.items()
-            },
+            run_times={name: seen.as_rows() for name, seen in decision.situation.run_times.items()},
         ),
         idle_cores=sum(node.idle_cores for node in nodes),
         idle_target_cores=decision.idle.target,
@@ -103,7 +94,6 @@ def record_of(
 
 
 def _with_shortfall(control: GroupControl, lacking: Shortfalls) -> GroupControl:
-    """Control with what is due to its group and all groups within it."""
     names = [name for name in lacking.due_hs06 if is_within(name, control.group)]
     return replace(
         control,
@@ -113,10 +103,7 @@ def _with_shortfall(control: GroupControl, lacking: Shortfalls) -> GroupControl:
 
 
 def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str, TargetNodes]:
-    """Group -> nodes whose target holds it back, and nodes whose target helps it.
-
-    Targets name the innermost groups, and count for the groups around these too.
-    """
+    """Group -> nodes whose target holds it, or a group within it, back, and those that help it."""
     held_back: Counter[str] = Counter()
     helped: Counter[str] = Counter()
     for target in (node.target for node in nodes if node.target is not None):

@@ -136,7 +136,7 @@ def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
 def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Optional[Otherwise]:
     """Changes that would give the pool more targets, or fewer; None if there is no plan to change.
 
-    ``explained`` is the decision of the cycle made again; None if it was incomplete or imported.
+    ``explained`` is the decision of the cycle made again; None if it was incomplete.
     """
     if explained is None:
         silent = [source.name for source in record.sources if source.problem is not None]
@@ -291,12 +291,10 @@ class Replay:
 
 
 def replayed(how: Replay, records: Iterable[CycleRecord]) -> Iterator[ReplayedCycle]:
-    """Each cycle of ``records``, the oldest first, with its nodes; imported ones are left out."""
+    """Each cycle of ``records``, the oldest first, with its nodes."""
     carried: Optional[State] = None
     for record in records:
         number, now = record.number, record.taken_at
-        if record.imported:
-            continue
         note = _not_compared(record)
         if note is not None:
             withdrawn = how.withdraws if note == "incomplete" else record.reason == "disabled"

@@ -1,4 +1,4 @@
-"""Logs, also packed by gzip, and their rows; content of files and of standard input."""
+"""Logs, also packed by gzip; content of files and of standard input."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ import gzip
 import io
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Callable, Optional, TypeVar, cast
+from typing import BinaryIO, cast
 
 from sharectl.errors import InputError
 from sharectl.files import files
 
-T = TypeVar("T")
 STANDARD_INPUT = Path("-")
 MOST_PROBLEMS = 20
 """Invalid rows of a file that are named."""
@@ -65,31 +64,3 @@ def text_errors(name: str) -> Iterator[None]:
         reason = getattr(error, "strerror", None) or str(error)
         reason = _REMEDIES.get(getattr(error, "errno", None) or 0, reason)
         raise InputError([f"{name}: cannot be read: {reason}"]) from error
-
-
-def rows_of(
-    lines: Iterable[str],
-    name: str,
-    parse: Callable[[str], Optional[T]],
-    needs: str,
-    problems: list[str],
-) -> Iterator[T]:
-    """Value of each line; invalid lines are added to ``problems``.
-
-    ``parse`` returns None for a line to pass over, and raises ValueError or IndexError; ``needs``
-    is the form of a row, for the messages.
-    """
-    most = len(problems) + MOST_PROBLEMS
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = parse(line)
-        except (ValueError, IndexError) as error:
-            if "\0" in line:
-                raise InputError([f"{name}:{number}: is no text; {needs}"]) from error
-            text = line.strip()[:200]
-            problems.append(f"{name}:{number}: {needs}; found {text!r}; remove the row")
-            if len(problems) == most:
-                return
-        else:
-            if value is not None:
-                yield value

@@ -1,5 +1,5 @@
 """Record of every cycle in SQLite, and its exports.
 
-In: Records of cycles, files of earlier logs.
+In: Records of cycles.
 Out: Series, known run times, exports, checks.
 """

@@ -25,19 +25,15 @@ _MOST_SECONDS = 1e12
 
 def write(connection: sqlite3.Connection, record: CycleRecord) -> int:
     """Record a cycle; returns its number."""
-    knows_nodes = record.complete and not record.imported
     values = {
         **vars(record),
-        "seconds": None if record.imported else record.seconds,
-        "groups": len(record.groups),
-        "idle_cores": record.idle_cores if knows_nodes else None,
-        "targets": record.steered_nodes if knows_nodes else None,
+        "idle_cores": record.idle_cores if record.complete else None,
+        "targets": record.steered_nodes if record.complete else None,
         "record": packed(replace(record, nodes=(), basis=None)),
     }
     query = (
-        "INSERT INTO cycles VALUES (NULL, :taken_at, :seconds, :complete, :imported, 0, :groups, "
-        ":present_hs06, :shortfall_hs06, :idle_cores, :idle_target_cores, :idle_grace_cores, "
-        ":targets, :record)"
+        "INSERT INTO cycles VALUES (NULL, :taken_at, :seconds, :complete, 0, :present_hs06, "
+        ":shortfall_hs06, :idle_cores, :idle_target_cores, :idle_grace_cores, :targets, :record)"
     )
     number = connection.execute(query, values).lastrowid or 0
     if record.nodes or record.basis is not None:
@@ -72,7 +68,6 @@ def _with_nodes(connection: sqlite3.Connection, record: CycleRecord) -> CycleRec
 
 
 def _kept(node: NodeRecord) -> NodeRecord:
-    """``node`` with times of two digits, which pack better."""
     times = (node.wait_seconds, node.idle_core_seconds)
     wait, idle = (float(rounded(min(time, _MOST_SECONDS))) for time in times)
     return replace(node, wait_seconds=wait, idle_core_seconds=idle)

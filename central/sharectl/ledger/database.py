@@ -25,9 +25,9 @@ UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 _TABLES = """
 CREATE TABLE cycles (
     number INTEGER PRIMARY KEY AUTOINCREMENT, taken_at INTEGER NOT NULL, seconds REAL,
-    complete INTEGER NOT NULL, imported INTEGER NOT NULL, covered_seconds INTEGER NOT NULL,
-    groups INTEGER NOT NULL, present_hs06 REAL, shortfall_hs06 REAL, idle_cores INTEGER,
-    idle_target_cores INTEGER, idle_grace_cores INTEGER, targets INTEGER, record BLOB NOT NULL
+    complete INTEGER NOT NULL, covered_seconds INTEGER NOT NULL, present_hs06 REAL,
+    shortfall_hs06 REAL, idle_cores INTEGER, idle_target_cores INTEGER, idle_grace_cores INTEGER,
+    targets INTEGER, record BLOB NOT NULL
 );
 CREATE INDEX cycles_by_time ON cycles (taken_at);
 CREATE TABLE nodes (
@@ -37,10 +37,7 @@ CREATE TABLE nodes (
 CREATE INDEX nodes_by_time ON nodes (taken_at);
 CREATE TRIGGER nodes_go AFTER DELETE ON cycles
 BEGIN DELETE FROM nodes WHERE cycle = OLD.number; END;
-CREATE TABLE sums (
-    level INTEGER NOT NULL, start INTEGER NOT NULL, groups BLOB NOT NULL,
-    PRIMARY KEY (level, start)
-) WITHOUT ROWID;
+CREATE TABLE sums (start INTEGER PRIMARY KEY, groups BLOB NOT NULL);
 CREATE TABLE remaining_times (
     day INTEGER NOT NULL, name TEXT NOT NULL, bin INTEGER NOT NULL,
     at_risk_seconds REAL NOT NULL, ends REAL NOT NULL,
@@ -53,11 +50,12 @@ CREATE TABLE last_jobs (
 
 _STATEMENTS = [text.strip() for text in _TABLES.split(";\n") if text.strip()]
 _MODE = 0o640
-_BESIDE = ("-wal", "-shm")
+BESIDE = ("-wal", "-shm")
+"""Ends of the names of SQLite's files beside the ledger."""
 _INDEX_BYTES = 32768
 _CORRUPT = ("malformed", "not a database")
 _RIGHTS = "give this user the right to write there"
-_REMEDIES = {
+_REMEDIES = {  # part of SQLite's message -> remedy
     "locked": "another process has been writing to it for long: look for it",
     "full": "make room",
     "No space": "make room",
@@ -67,7 +65,6 @@ _REMEDIES = {
     "unable to open": f"make the folder, or {_RIGHTS}, and to the files beside it (-wal, -shm)",
     "disk I/O": "make room, or look for what is wrong with the disk",
 }
-"""Part of SQLite's message -> remedy."""
 
 
 class CorruptError(StateError):
@@ -200,10 +197,10 @@ def set_aside(path: Path, now: int) -> Path:
 
     Raises StateError.
     """
-    aside = files.name_aside(path, now, ("", *_BESIDE))
+    aside = files.name_aside(path, now, ("", *BESIDE))
     with errors_of(path):
         # The write-ahead log first: it belongs to the broken file.
-        for end in (*_BESIDE, ""):
+        for end in (*BESIDE, ""):
             with contextlib.suppress(FileNotFoundError):
                 path.with_name(path.name + end).rename(path.with_name(aside.name + end))
     return aside
@@ -226,7 +223,7 @@ def _connected(path: Path, mode: str, busy_seconds: float) -> Iterator[sqlite3.C
 
 
 def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
-    """Return true if the file has the ledger's tables, and false if it has no table.
+    """True if the file has the ledger's tables, false if it has no table.
 
     Raises StateError if any of them is of a newer sharectl, of another program, or was changed.
     """
@@ -265,7 +262,7 @@ def _sweep(path: Path) -> None:
 
     An index in use has at least `_INDEX_BYTES`. A log that is not empty stays.
     """
-    log, index = (path.with_name(path.name + end) for end in _BESIDE)
+    log, index = (path.with_name(path.name + end) for end in BESIDE)
     with contextlib.suppress(OSError):
         if index.stat().st_size < _INDEX_BYTES and (not log.exists() or log.stat().st_size == 0):
             index.unlink()
@@ -289,7 +286,7 @@ def _make(path: Path) -> None:
 
 def _refuse_irregular(path: Path) -> None:
     """Raise FileNotFoundError without a file, StateError for a FIFO, on which SQLite would wait."""
-    for end in ("-journal", *_BESIDE, ""):
+    for end in ("-journal", *BESIDE, ""):
         file = path.with_name(path.name + end)
         with contextlib.suppress(*[FileNotFoundError] if end else []):
             if not stat.S_ISREG(os.lstat(file).st_mode):

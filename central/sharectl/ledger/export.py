@@ -17,7 +17,7 @@ from typing import Any, Callable, Optional, Union
 
 from sharectl.files import files
 from sharectl.ledger.ledger import Ledger
-from sharectl.plan.records import CycleRecord, by_size
+from sharectl.plan.records import CycleRecord
 
 Value = Union[int, float, bool, str, None]
 
@@ -46,7 +46,14 @@ class Table:
 
     def rows(self, record: CycleRecord) -> Iterator[tuple[Value, ...]]:
         """Rows of one cycle."""
-        cycle = {"cycle": record.number, "taken_at_seconds": record.taken_at}
+        cycle = {
+            "cycle": record.number,
+            "taken_at_seconds": record.taken_at,
+            "observed": record.observed,
+            "strategy": record.strategy,
+            "setpoint": record.setpoint,
+            "configuration": record.configuration or None,
+        }
         for row in self.make_rows(record):
             yield tuple({**row, **cycle}[name] for name in self.columns)
 
@@ -55,7 +62,6 @@ class Table:
 
 
 def _groups(record: CycleRecord) -> Iterator[dict[str, Any]]:
-    recorded = not record.imported
     for control in record.groups:
         usage = control.error.usage
         held_back, helped = record.target_nodes.get(control.group, (None, None))
@@ -64,52 +70,30 @@ def _groups(record: CycleRecord) -> Iterator[dict[str, Any]]:
             **vars(usage),
             **vars(control.error),
             **vars(control),
-            "imported": record.imported,
             "cores_by_size": _by_size(record.cores_by_size.get(control.group, {})),
             "pending_by_size": _by_size(usage.pending_by_cores),
-            "unplaceable_by_size": _by_size(usage.unplaceable_by_cores) if recorded else None,
-            "output_hs06": control.output_hs06 if recorded else None,
+            "unplaceable_by_size": _by_size(usage.unplaceable_by_cores),
             "held_back_nodes": held_back,
             "helped_nodes": helped,
             "outcome": outcome,
             "closed_nodes": closed,
             "other_sizes_closed_nodes": other_sizes,
-            "law": control.law if recorded else None,
             "shadow_law": control.shadow.law if control.shadow else None,
             "shadow_output_hs06": control.shadow.output_hs06 if control.shadow else None,
             "acted": " ".join(control.acted),
             "state": json.dumps(dict(control.state)),
-            **_decided_by(record),
         }
 
 
-def _waits(record: CycleRecord) -> Iterator[dict[str, Any]]:
-    for waits in record.waits:
-        for state, times in (("pending", waits.pending), ("started", waits.started)):
-            if times is not None:
-                kind = {"group": waits.group, "request_cores": waits.cores, "state": state}
-                yield {**vars(times), **kind}
-
-
 def _cycles(record: CycleRecord) -> Iterator[dict[str, Any]]:
-    recorded = not record.imported
     yield {
         **vars(record),
-        "duration_seconds": record.seconds if recorded else None,
-        "idle_cores": record.idle_cores if recorded and record.complete else None,
+        "duration_seconds": record.seconds,
+        "idle_cores": record.idle_cores if record.complete else None,
         "limits": " ".join(f"{note.code}:{note.nodes}" for note in record.limits),
         "sources": json.dumps([[s.name, s.seconds, s.problem] for s in record.sources]),
         "published": json.dumps(record.published),
         "problems": json.dumps(record.problems),
-        **_decided_by(record),
-    }
-
-
-def _decided_by(record: CycleRecord) -> dict[str, Any]:
-    return {
-        "strategy": None if record.imported else record.strategy,
-        "setpoint": record.setpoint,
-        "configuration": record.configuration or None,
     }
 
 
@@ -120,23 +104,10 @@ def _nodes(record: CycleRecord) -> Iterator[dict[str, Any]]:
         yield {**vars(node), **more}
 
 
-def _jobs(record: CycleRecord) -> Iterator[dict[str, Any]]:
-    for node in record.nodes:
-        for group, cores, jobs, seconds, memory_mib in by_size(node.held):
-            yield {
-                "node": node.node,
-                "group": group,
-                "job_cores": cores,
-                "jobs": jobs,
-                "mean_run_seconds": seconds,
-                "mean_memory_mib": memory_mib or None,
-            }
-
-
 def _targets(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
         if node.target is not None:
-            yield {**vars(node), **vars(node.target), "observed": record.observed}
+            yield {**vars(node), **vars(node.target)}
 
 
 def _by_size(amounts: Mapping[int, int]) -> str:
@@ -146,7 +117,7 @@ def _by_size(amounts: Mapping[int, int]) -> str:
 TABLES = {
     "groups": Table(
         "one row a group and complete cycle",
-        "imported group pledge_hs06 power_hs06 error_hs06 error_cores power_minus_pledge_hs06 "
+        "group pledge_hs06 power_hs06 error_hs06 error_cores power_minus_pledge_hs06 "
         "single_cores multi_cores pending_single_jobs pending_multi_jobs cores_by_size "
         "pending_by_size unplaceable_by_size due_hs06 shortfall_hs06 setpoint_hs06 "
         "control_error_hs06 output_hs06 held_back_nodes helped_nodes outcome closed_nodes "
@@ -154,16 +125,11 @@ TABLES = {
         "configuration",
         _groups,
     ),
-    "waits": Table(
-        "one row a group, request size and state of jobs, where waiting times are known",
-        "group request_cores state jobs sampled median_seconds longest_seconds",
-        _waits,
-    ),
     "cycles": Table(
         "one row a cycle, complete or not",
-        "imported observed complete duration_seconds sequence strategy setpoint reason "
-        "configuration present_hs06 shortfall_hs06 idle_cores idle_target_cores idle_grace_cores "
-        "limits sources published problems",
+        "observed complete duration_seconds sequence strategy setpoint reason configuration "
+        "present_hs06 shortfall_hs06 idle_cores idle_target_cores idle_grace_cores limits sources "
+        "published problems",
         _cycles,
     ),
     "nodes": Table(
@@ -171,12 +137,6 @@ TABLES = {
         "node cores hs06_per_core memory_mib controlled reserved draining multicore_only "
         "idle_cores reason target",
         _nodes,
-        needs_nodes=True,
-    ),
-    "jobs": Table(
-        "one row a node, group and size of job, in complete cycles",
-        "node group job_cores jobs mean_run_seconds mean_memory_mib",
-        _jobs,
         needs_nodes=True,
     ),
     "targets": Table(
@@ -208,31 +168,27 @@ def write(path: Optional[Path], table: Table, ledger: Ledger, since: int, until:
     return next(passed)
 
 
+# `csv.writer` returns what its file returns of a line.
 class _Line:
-    """File for `csv.writer`, which then returns its lines."""
-
     @staticmethod
     def write(line: str) -> str:
         return line
 
 
 def _lines(table: Table, rows: Iterable[Sequence[Value]]) -> Iterator[str]:
-    """Lines of a CSV file (RFC 4180 but for the line ends)."""
     writer: Any = csv.writer(_Line(), lineterminator="\n")
     yield writer.writerow(table.columns)
     for row in rows:
         yield writer.writerow(map(plain, row))
 
 
-def plain(value: Value) -> str:
-    """``value`` as text of a CSV file: empty for None, and never a formula of a spreadsheet."""
-    if value is None:
-        return ""
+def plain(value: Value) -> Value:
+    """``value`` for a CSV file, in which no text is a formula of a spreadsheet."""
     if isinstance(value, bool):
-        return str(int(value))
-    if isinstance(value, str):
-        return f"'{value}" if value.startswith(FORMULA_BEGINS) else value
-    return repr(value)
+        return int(value)
+    if isinstance(value, str) and value.startswith(FORMULA_BEGINS):
+        return f"'{value}"
+    return value
 
 
 def refuse_foreign(path: Path, table: Table) -> None:

@@ -9,14 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Optional
 
 from sharectl.errors import InputError
 from sharectl.files import files
-from sharectl.files.packed import rows_of, text_errors
+from sharectl.files.packed import MOST_PROBLEMS, text_errors
 from sharectl.model import (
     DEFAULT_NODE_CORES,
     DEFAULT_NODE_HS06,
@@ -63,10 +62,7 @@ class JobRows:
 
 
 def write(path: Path, snapshot: Snapshot, most_pending: int = MOST_PENDING) -> None:
-    """Replace a file by the jobs of ``snapshot``, running ones first. Raises StateError.
-
-    Of more pending jobs than ``most_pending`` a comment has the number.
-    """
+    """Replace a file by jobs; of more pending ones than ``most_pending`` it has the number."""
     files.replace(path, _lines(snapshot, most_pending))
 
 
@@ -86,8 +82,19 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
     pending: Counter[tuple[str, int]] = Counter()
     ignored = defaulted = 0
     problems: list[str] = []
-    rows = rows_of(lines, name, partial(_row, groups=groups), _NEEDS, problems)
-    for status, job, by_default in rows:
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#") or text == _SILENCE:
+            continue
+        try:
+            status, job, by_default = _row(text, groups)
+        except ValueError as error:
+            if "\0" in line:
+                raise InputError([f"{name}:{number}: is no text; {_NEEDS}"]) from error
+            problems.append(f"{name}:{number}: {_NEEDS}; found {text[:200]!r}; remove the row")
+            if len(problems) == MOST_PROBLEMS:
+                break
+            continue
         if status in IN_SLOTS and job.node != PENDING_NODE:
             running.append(job)
             defaulted += by_default
@@ -115,11 +122,8 @@ def as_snapshot(
     return Snapshot(taken_at, tuple(nodes), rows.running, rows.pending)
 
 
-def _row(line: str, groups: Collection[str]) -> Optional[tuple[int, RunningJobs, bool]]:
+def _row(text: str, groups: Collection[str]) -> tuple[int, RunningJobs, bool]:
     """JobStatus, the job, and True if its cores or power have no value. Raises ValueError."""
-    text = line.strip()
-    if not text or text.startswith("#") or text == _SILENCE:
-        return None
     # Users write the group: it may hold blanks, or be empty between two.
     if len(re.split(r"\s", text)) < _COLUMNS:
         raise ValueError

@@ -12,14 +12,7 @@ from typing import Any, Optional
 
 from sharectl.errors import REPORT, NoLedgerError, StateError
 from sharectl.ledger import cycles, database, error_log, jobs_file, sums
-from sharectl.ledger.database import (
-    BUSY_SECONDS,
-    UNREADABLE,
-    CorruptError,
-    remedy_of,
-    set_aside,
-    transaction,
-)
+from sharectl.ledger.database import BUSY_SECONDS, UNREADABLE, CorruptError, transaction
 from sharectl.ledger.retention import Keep, prune, shrink
 from sharectl.ledger.series import Series
 from sharectl.model import Snapshot
@@ -29,19 +22,12 @@ from sharectl.plan.waits import RunTimes
 PLACE = Path("ledger", "ledger.sqlite")
 """Place of the file in ``state_directory``."""
 MOST_PROBLEMS = 20
-LAST_CYCLES = 200
-"""Cycles that `problems` reads unless it reads all."""
 
 _PERIOD = "WHERE taken_at >= ? AND taken_at < ?"
-_BROKEN = (
-    "the file is damaged as SQLite says below: figures of old cycles may be wrong or missing, "
-    "plans are not; {remedy}"
-)
-_INFO = """
+_COUNTS = """
 SELECT count(number) AS cycles, coalesce(sum(complete), 0) AS complete_cycles,
-    coalesce(sum(imported), 0) AS imported_cycles, min(taken_at) AS first_at,
-    max(taken_at) AS last_at, (SELECT min(cycle) FROM nodes) AS first_cycle_with_nodes,
-    page_count * page_size AS bytes
+    min(taken_at) AS first_at, max(taken_at) AS last_at,
+    (SELECT min(cycle) FROM nodes) AS first_cycle_with_nodes, page_count * page_size AS bytes
 FROM pragma_page_count, pragma_page_size LEFT JOIN cycles
 """
 
@@ -55,14 +41,11 @@ class Ledger:
     busy_seconds: float = BUSY_SECONDS
 
     def record(self, record: CycleRecord, snapshot: Snapshot) -> int:
-        """Record a cycle, its nodes and the ends of jobs; returns its number.
-
-        A broken ledger is moved aside under a name with the date, and a new one has the cycle.
-        """
+        """Record a cycle; returns its number. A broken ledger is moved aside, a new one has it."""
         try:
             return self._record(record, snapshot)
         except CorruptError as error:
-            aside = set_aside(self.path, record.taken_at)
+            aside = database.set_aside(self.path, record.taken_at)
             self._record(record, snapshot)
             raise StateError(
                 f"{error.fact}: moved to {aside}, and a new ledger was begun, which has this "
@@ -72,14 +55,13 @@ class Ledger:
 
     def cycles(self, since: int, until: int, *, with_nodes: bool = False) -> Iterator[CycleRecord]:
         """Cycles from ``since`` until before ``until``, Unix seconds, the oldest first."""
-        with self.reading() as connection:
+        with self._reading() as connection:
             where = f"{_PERIOD} ORDER BY taken_at, number"
             yield from cycles.read(connection, where, (since, until), with_nodes=with_nodes)
 
     def last_complete(self, since: int, until: int) -> Optional[CycleRecord]:
         """Last complete cycle from ``since`` until before ``until``, with its nodes."""
-        where = f"{_PERIOD} AND complete AND NOT imported ORDER BY taken_at DESC LIMIT 1"
-        return self._first(where, since, until)
+        return self._first(f"{_PERIOD} AND complete ORDER BY taken_at DESC LIMIT 1", since, until)
 
     def cycle(self, number: int) -> Optional[CycleRecord]:
         """Cycle of that number, complete or not, with its nodes."""
@@ -90,81 +72,68 @@ class Ledger:
         return self._first("WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", until)
 
     def latest(self) -> Optional[CycleRecord]:
-        """Last cycle, complete or not, with its nodes."""
-        # A cycle later than the one recorded last had a clock that was ahead.
-        last = "SELECT taken_at FROM cycles WHERE NOT imported ORDER BY number DESC LIMIT 1"
-        return self._first(
-            f"WHERE imported OR taken_at <= ({last}) ORDER BY taken_at DESC, number DESC LIMIT 1"
-        )
+        """Cycle that was recorded last; one of a later time had a clock that was ahead."""
+        return self._first("ORDER BY number DESC LIMIT 1")
 
     def run_times(self, groups: Iterable[str]) -> RunTimes:
         """Run times of these groups; nothing while there is no ledger."""
         try:
-            with self.reading(at_once=True) as connection:
+            with self._reading(at_once=True) as connection:
                 return cycles.learnt(connection, groups)
         except NoLedgerError:
             return {}
 
     def series(self, since: int, until: int, points: int = 500) -> Series:
-        """Figures for about ``points`` points; see `sharectl.ledger.series.layout`."""
-        with self.reading() as connection:
+        """Figures for about ``points`` points; see `sharectl.ledger.sums.layout`."""
+        with self._reading() as connection:
             return sums.series(connection, since, until, points)
 
     def span(self) -> Optional[tuple[int, int]]:
         """Unix seconds of the first and the last cycle; None without a cycle."""
         query = "SELECT min(taken_at), max(taken_at) FROM cycles"
-        with self.reading() as connection:
+        with self._reading() as connection:
             first, last = connection.execute(query).fetchone()
             return None if first is None else (first, last)
 
-    def info(self) -> dict[str, Any]:
-        """Numbers of the ledger, by name."""
-        broken = map(str, self.path.parent.glob(f"{self.path.name}.broken-*"))
-        aside = sorted(path for path in broken if not path.endswith(("-wal", "-shm")))
-        with self.reading() as connection:
-            counts = dict(connection.execute(_INFO).fetchone())
-        return {"path": str(self.path), **counts, "broken": aside}
-
-    def problems(self, *, every_cycle: bool) -> list[str]:
-        """Faults of the file, one line each, the first `MOST_PROBLEMS`."""
-        with self.reading() as connection:
+    def check(self) -> dict[str, Any]:
+        """Numbers of the ledger by name, and its faults, a line each, the first `MOST_PROBLEMS`."""
+        with self._reading() as connection:
+            counts = dict(connection.execute(_COUNTS).fetchone())
             rows = connection.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
             faults = [f"SQLite: {message}" for (message,) in rows if message != "ok"]
             if faults:
-                faults.insert(0, _BROKEN.format(remedy=remedy_of(self.path)))
+                faults.insert(0, f"the file is damaged; {database.remedy_of(self.path)}")
             else:
-                last = -1 if every_cycle else LAST_CYCLES
-                faults += islice(_wrong_cycles(connection, last), MOST_PROBLEMS)
-        return [f"{self.path}: {fault}" for fault in faults]
+                faults += islice(_unreadable_cycles(connection), MOST_PROBLEMS)
+        aside = map(str, self.path.parent.glob(f"{self.path.name}.broken-*"))
+        return {
+            "path": str(self.path),
+            **counts,
+            "broken": sorted(path for path in aside if not path.endswith(database.BESIDE)),
+            "problems": [f"{self.path}: {fault}" for fault in faults],
+        }
 
-    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Connection that may write; no transaction is open."""
-        return database.writing(self.path, self.busy_seconds)
-
-    def reading(self, *, at_once: bool = False) -> AbstractContextManager[sqlite3.Connection]:
-        """Connection in one transaction; ``at_once`` as for `database.reading`."""
+    def _reading(self, *, at_once: bool = False) -> AbstractContextManager[sqlite3.Connection]:
         return database.reading(self.path, self.busy_seconds, at_once=at_once)
 
     def _record(self, record: CycleRecord, snapshot: Snapshot) -> int:
-        with self.writing() as connection:
+        with database.writing(self.path, self.busy_seconds) as connection:
             with transaction(connection):
                 number = cycles.write(connection, record)
                 if record.complete:
                     cycles.learn(connection, snapshot)
-                sums.renew(connection, record.taken_at, record.taken_at)
+                sums.renew(connection, record.taken_at)
                 prune(connection, self.keep)
             shrink(connection, self.keep)
             return number
 
     def _first(self, where: str, *values: int) -> Optional[CycleRecord]:
-        with self.reading() as connection:
+        with self._reading() as connection:
             return next(cycles.read(connection, where, values, with_nodes=True), None)
 
 
-def _wrong_cycles(connection: sqlite3.Connection, last: int) -> Iterator[str]:
-    numbers = "SELECT number FROM cycles ORDER BY number DESC LIMIT ?"
-    rows = connection.execute(numbers, (last,)).fetchall()
-    for (number,) in reversed(rows):
+def _unreadable_cycles(connection: sqlite3.Connection) -> Iterator[str]:
+    for (number,) in connection.execute("SELECT number FROM cycles ORDER BY number"):
         try:
             next(cycles.read(connection, "WHERE number = ?", (number,), with_nodes=True))
         except UNREADABLE as error:
@@ -192,8 +161,7 @@ class Histories:
             except Exception as error:  # noqa: BLE001 - the plan is out: no record may end a cycle
                 fact = f"the cycle is not recorded: {type(error).__name__}: {error}"
                 remedy = f"see `sharectl ledger check`; if that finds nothing, {REPORT}"
-                reason = f"{fact}; {remedy}"
-                problems.append(StateError(reason))
+                problems.append(StateError(f"{fact}; {remedy}"))
         if problems:
             superseded = "".join(error.supersedes for error in problems)
             lines = (line for error in problems for line in error.problems)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sharectl.settings import setting
-from sharectl.times import DAY_SECONDS
+from sharectl.times import DAY_SECONDS, HOUR_SECONDS
 
 if TYPE_CHECKING:
     import sqlite3
@@ -15,6 +15,7 @@ HALF_LIFE_DAYS = 14
 """Run times of the newest day have weight 1, those of a day two weeks before it a half."""
 WINDOW_DAYS = 90
 """Run times of older days have no weight."""
+_PAGES = "SELECT * FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
 _PAGES_A_TIME = 16384
 """Pages that a cycle gives back to the disk at most."""
 
@@ -47,14 +48,13 @@ def prune(connection: sqlite3.Connection, keep: Keep) -> None:
         removed = _remove(connection, keep, "nodes", now)
         if removed < keep.cycles_a_time and _used_bytes(connection) > keep.max_bytes:
             _remove(connection, keep, "cycles", now)
-    day = f"(SELECT min(taken_at) FROM cycles) / {DAY_SECONDS} * {DAY_SECONDS}"
-    connection.execute(f"DELETE FROM sums WHERE start < {day}")
+    hour = f"(SELECT min(taken_at) FROM cycles) / {HOUR_SECONDS} * {HOUR_SECONDS}"
+    connection.execute(f"DELETE FROM sums WHERE start < {hour}")
     oldest_day = now // DAY_SECONDS - WINDOW_DAYS
     connection.execute("DELETE FROM remaining_times WHERE day < ?", (oldest_day,))
 
 
 def _remove(connection: sqlite3.Connection, keep: Keep, table: str, before: int) -> int:
-    """Number of the rows that went, the oldest first."""
     oldest = f"SELECT rowid FROM {table} WHERE taken_at < ? ORDER BY taken_at, rowid LIMIT ?"
     query = f"DELETE FROM {table} WHERE rowid IN ({oldest})"
     return connection.execute(query, (before, keep.cycles_a_time)).rowcount
@@ -65,15 +65,12 @@ def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
 
     New cycles use free pages. A full VACUUM would write the whole file again.
     """
-    query = "SELECT * FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
-    pages, free, size = connection.execute(query).fetchone()
+    pages, free, size = connection.execute(_PAGES).fetchone()
     if free and (pages * size > keep.max_bytes or free * 8 > pages):
         # `execute` would make one step of this statement, which gives back one page.
         connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_A_TIME})")
 
 
 def _used_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of the file without its free pages."""
-    pragmas = "pragma_page_count, pragma_freelist_count, pragma_page_size"
-    query = f"SELECT (page_count - freelist_count) * page_size FROM {pragmas}"
-    return int(connection.execute(query).fetchone()[0])
+    pages, free, size = connection.execute(_PAGES).fetchone()
+    return int((pages - free) * size)

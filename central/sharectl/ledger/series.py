@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Optional
-
-from sharectl.times import DAY_SECONDS
-
-UNKNOWN_SIZE = 0
-"""Cores of a multicore job of unknown size, in rows of an imported shares_Error.log."""
+from typing import Optional
 
 MOST_COVERED_SECONDS = 3600
 """Figures of a cycle hold for the time since the complete cycle before it, at most for so long."""
 
-HOUR_SECONDS = 3600
-
-_COARSER = 4
-"""Sums are used where they are at most so many times as wide as a point, and cycles elsewhere."""
-
 
 @dataclass(frozen=True)
 class GroupPoint:
-    """One group in one bucket: means over its complete cycles, sums over the time they cover."""
+    """One group in one bucket: means over its complete cycles, sums over the time they cover.
+
+    None stands for a figure that is unknown.
+    """
 
     cycles: int
     """Complete cycles with the group, >= 1."""
@@ -36,7 +29,6 @@ class GroupPoint:
     error_hs06: float
     """Power less setpoint."""
     output_hs06: Optional[float]
-    """Of the controller; None if all cycles are imported."""
     work_hs06_seconds: float
     """Power times time."""
     pledge_hs06_seconds: float
@@ -46,22 +38,21 @@ class GroupPoint:
     pending_by_size: Mapping[int, float] = field(default_factory=dict)
     """Cores requested -> jobs that waited."""
     held_back_nodes: Optional[float] = None
-    """Nodes whose target held it, or a group within it, back; None if unknown."""
+    """Nodes whose target held it, or a group within it, back."""
     helped_nodes: Optional[float] = None
-    """Nodes whose target helped it; None if unknown."""
+    """Nodes whose target helped it."""
     unplaceable_jobs: Optional[float] = None
-    """Pending jobs that no node could run if it were empty; None if unknown."""
+    """Pending jobs that no node could run if it were empty."""
     due_hs06: Optional[float] = None
-    """Power that was due; None if unknown."""
     shortfall_hs06: Optional[float] = None
-    """Power that was due and that it did not use; None if unknown."""
+    """Power that was due and that it did not use."""
     shortfall_squares: Optional[float] = None
-    """Mean square of it; None if unknown."""
+    """Mean square of it."""
 
 
 @dataclass(frozen=True)
 class PoolPoint:
-    """The pool in one bucket."""
+    """Means of the pool in one bucket; None stands for a figure that is unknown."""
 
     cycles: int
     """All that ran, >= 1."""
@@ -69,21 +60,20 @@ class PoolPoint:
     covered_seconds: int
     """Time that complete cycles cover: less than the bucket where cycles are missing."""
     idle_cores: Optional[float]
-    """Mean of cores without a job; None if unknown."""
     targets: Optional[float]
-    """Mean of nodes under a target; None if unknown."""
+    """Nodes under a target."""
     seconds: Optional[float]
-    """Mean duration of a cycle; None if unknown."""
+    """Duration of a cycle."""
     idle_target_cores: Optional[float] = None
-    """Mean of idle cores that targets kept from jobs; None if unknown."""
+    """Idle cores that targets kept from jobs."""
     idle_grace_cores: Optional[float] = None
-    """Mean of those that grace kept; None if unknown."""
+    """Idle cores that grace kept."""
     present_hs06: Optional[float] = None
-    """Mean of the power that the groups could have; None if unknown."""
+    """Power that the groups could have."""
     shortfall_hs06: Optional[float] = None
-    """Mean of the power that was due to groups and that they did not use; None if unknown."""
+    """Power that was due to groups and that they did not use."""
     shortfall_squares: Optional[float] = None
-    """Mean square of it; None if unknown."""
+    """Mean square of it."""
 
 
 @dataclass(frozen=True)
@@ -111,27 +101,3 @@ class Series:
     def groups(self) -> tuple[str, ...]:
         """Names of all groups that any bucket has, by name."""
         return tuple(sorted({name for bucket in self.buckets for name in bucket.groups}))
-
-
-class Layout(NamedTuple):
-    """Buckets of a series."""
-
-    begin: int
-    """Of the first one."""
-    bucket_seconds: int
-    level_seconds: int
-    """Width of the sums that they are made from; 0: cycles."""
-
-
-def layout(since: int, until: int, points: int) -> Layout:
-    """At most ``points`` buckets from ``since`` to ``until``, Unix seconds.
-
-    Buckets that are made from sums are whole hours or whole days (UTC), up to `_COARSER` times as
-    wide as asked for.
-    """
-    width = -(-max(1, until - since) // max(1, points))
-    levels = (level for level in (DAY_SECONDS, HOUR_SECONDS) if level <= _COARSER * width)
-    level = next(levels, 0)
-    if level == 0:
-        return Layout(since, width, 0)
-    return Layout(since // level * level, -(-width // level) * level, level)

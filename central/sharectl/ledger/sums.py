@@ -1,7 +1,7 @@
-"""Sums of groups by hour and by day, and the series that are made from them or from cycles.
+"""Sums of groups by hour, and the series that are made from them or from cycles.
 
-An hour's sums are made from its cycles and a day's from its hours, again and whole, in the
-transaction that adds or removes a cycle.
+An hour's sums are made from its cycles, again and whole, in the transaction that adds or removes a
+cycle.
 """
 
 from __future__ import annotations
@@ -14,28 +14,20 @@ from contextlib import suppress
 
 from sharectl.ledger import cycles
 from sharectl.ledger.database import UNREADABLE, packed, unpacked
-from sharectl.ledger.series import (
-    HOUR_SECONDS,
-    MOST_COVERED_SECONDS,
-    Bucket,
-    GroupPoint,
-    PoolPoint,
-    Series,
-    layout,
-)
+from sharectl.ledger.series import MOST_COVERED_SECONDS, Bucket, GroupPoint, PoolPoint, Series
 from sharectl.plan.records import CycleRecord
-from sharectl.times import DAY_SECONDS
+from sharectl.times import HOUR_SECONDS
 
 Sums = Mapping[str, Mapping[str, float]]
 """Group -> name of a figure -> its sum."""
 
-_BELOW = {HOUR_SECONDS: 0, DAY_SECONDS: HOUR_SECONDS}
-"""Level of sums, its width in seconds -> level that it is summed from; 0: cycles."""
+_COARSER = 4
+"""Sums are used where an hour is at most so many times as wide as a point, and cycles elsewhere."""
 _CORES, _PENDING = "cores ", "pending "
 """Begins of figures with the cores of a job behind them."""
 _MEANS = {
     **dict.fromkeys(("pledge_hs06", "power_hs06", "setpoint_hs06", "error_hs06"), "cycles"),
-    **dict.fromkeys(("output_hs06", "unplaceable_jobs"), "outputs"),
+    **dict.fromkeys(("output_hs06", "unplaceable_jobs"), "cycles"),
     **dict.fromkeys(("held_back_nodes", "helped_nodes"), "targets"),
     **dict.fromkeys(("due_hs06", "shortfall_hs06", "shortfall_squares"), "dues"),
 }
@@ -49,17 +41,36 @@ FROM cycles WHERE taken_at >= :since AND taken_at < :until GROUP BY 1
 """
 
 
+def layout(since: int, until: int, points: int) -> tuple[int, int]:
+    """Begin and width of at most ``points`` buckets from ``since`` to ``until``, Unix seconds.
+
+    Buckets that are made from sums are whole hours, up to `_COARSER` times as wide as asked for.
+    """
+    width = -(-max(1, until - since) // max(1, points))
+    if _COARSER * width < HOUR_SECONDS:
+        return since, width
+    return _hour(since), _next_hour(width)
+
+
 def series(connection: sqlite3.Connection, since: int, until: int, points: int) -> Series:
     """About ``points`` buckets of the cycles from ``since`` until before ``until``, Unix seconds.
 
     The first one stands for no time before ``since``.
     """
-    begin, width, level = layout(since, until, points)
+    begin, width = layout(since, until, points)
     query = "SELECT min(taken_at) FROM cycles WHERE complete AND taken_at >= ?"
     first = connection.execute(query, (since,)).fetchone()[0]
+    # Of the time before the first complete cycle only a part may count: hours begin after it.
+    hours, end = _next_hour(until if first is None else first + 1), _hour(until)
+    if width % HOUR_SECONDS or hours >= end:
+        hours = end = until
     groups: defaultdict[int, dict[str, Counter[str]]] = defaultdict(dict)
-    for part in _parts(level, since, until, until if first is None else first + 1):
-        for start, sums in _rows(connection, *part, not_before=since):
+    for rows in (
+        _of_cycles(connection, since, hours, not_before=since),
+        _of_hours(connection, hours, end),
+        _of_cycles(connection, end, until, not_before=since),
+    ):
+        for start, sums in rows:
             _add(groups[begin + (start - begin) // width * width], sums)
     period = {"begin": begin, "since": since, "until": until, "width": width}
     pool = connection.execute(_POOL, period)
@@ -74,46 +85,33 @@ def series(connection: sqlite3.Connection, since: int, until: int, points: int) 
     return Series(since, until, width, tuple(buckets))
 
 
-def renew(connection: sqlite3.Connection, first: int, last: int) -> None:
-    """Sum again after cycles came or went whose Unix seconds are from ``first`` to ``last``.
+def renew(connection: sqlite3.Connection, taken_at: int) -> None:
+    """Sum again after a cycle was added whose Unix seconds are ``taken_at``.
 
     The next complete cycle covers another time than before.
     """
     after = "SELECT min(taken_at) FROM cycles WHERE complete AND taken_at > ?"
-    last = connection.execute(after, (last,)).fetchone()[0] or last
+    last = connection.execute(after, (taken_at,)).fetchone()[0] or taken_at
     connection.execute(
         """UPDATE cycles SET covered_seconds = coalesce(min(?, taken_at - (
             SELECT max(earlier.taken_at) FROM cycles AS earlier
             WHERE earlier.taken_at < cycles.taken_at AND earlier.complete)), 0)
         WHERE complete AND taken_at >= ? AND taken_at <= ?""",
-        (MOST_COVERED_SECONDS, first, last),
+        (MOST_COVERED_SECONDS, taken_at, last),
     )
-    for level, below in _BELOW.items():
-        since, until = first // level * level, (last // level + 1) * level
-        where = "level = ? AND start >= ? AND start < ?"
-        connection.execute(f"DELETE FROM sums WHERE {where}", (level, since, until))
-        added: defaultdict[int, dict[str, Counter[str]]] = defaultdict(dict)
-        for start, sums in _rows(connection, below, since, until):
-            _add(added[start // level * level], sums)
-        connection.executemany(
-            "INSERT INTO sums VALUES (?, ?, ?)",
-            ((level, start, packed(sums)) for start, sums in added.items()),
-        )
+    for hour in sorted({_hour(taken_at), _hour(last)}):
+        added: dict[str, Counter[str]] = {}
+        for _, sums in _of_cycles(connection, hour, hour + HOUR_SECONDS):
+            _add(added, sums)
+        connection.execute("INSERT OR REPLACE INTO sums VALUES (?, ?)", (hour, packed(added)))
 
 
-def _parts(level: int, since: int, until: int, alone: int) -> Iterator[tuple[int, int, int]]:
-    """Level, begin and end of rows that make up a period exactly, the longest ones that do.
+def _hour(time: int) -> int:
+    return time // HOUR_SECONDS * HOUR_SECONDS
 
-    The time before ``alone`` is of cycles.
-    """
-    if level:
-        first, last = -(-max(since, alone) // level) * level, until // level * level
-        edges = [(since, first), (last, until)] if first < last else [(since, until)]
-        for edge in edges:
-            yield from _parts(_BELOW[level], *edge, alone)
-        since, until = first, last
-    if since < until:
-        yield level, since, until
+
+def _next_hour(time: int) -> int:
+    return -(-time // HOUR_SECONDS) * HOUR_SECONDS
 
 
 def _add(bucket: dict[str, Counter[str]], sums: Sums) -> None:
@@ -121,26 +119,27 @@ def _add(bucket: dict[str, Counter[str]], sums: Sums) -> None:
         bucket.setdefault(name, Counter()).update(figures)
 
 
-def _rows(
-    connection: sqlite3.Connection, level: int, since: int, until: int, not_before: int = 0
-) -> Iterator[tuple[int, Sums]]:
-    """Time and sums of each row of a level; cycles stand for no time before ``not_before``.
+# Rows that cannot be read are left out: later cycles are recorded and summed all the same.
 
-    Rows that cannot be read are left out: later cycles are recorded and summed all the same.
-    """
-    if level:
-        query = "SELECT start, groups FROM sums WHERE level = ? AND start >= ? AND start < ?"
-        for start, document in connection.execute(query, (level, since, until)):
-            with suppress(*UNREADABLE):
-                yield start, json.loads(unpacked(document))
-    else:
-        query = "SELECT number, covered_seconds FROM cycles WHERE taken_at >= ? AND taken_at < ?"
-        for number, covered_seconds in connection.execute(query, (since, until)):
-            with suppress(*UNREADABLE):
-                where = "WHERE number = ?"
-                (record,) = cycles.read(connection, where, (number,), with_nodes=False)
-                covered = min(covered_seconds, record.taken_at - not_before)
-                yield record.taken_at, _figures(record, covered)
+
+def _of_hours(connection: sqlite3.Connection, since: int, until: int) -> Iterator[tuple[int, Sums]]:
+    query = "SELECT start, groups FROM sums WHERE start >= ? AND start < ?"
+    for start, document in connection.execute(query, (since, until)):
+        with suppress(*UNREADABLE):
+            yield start, json.loads(unpacked(document))
+
+
+def _of_cycles(
+    connection: sqlite3.Connection, since: int, until: int, not_before: int = 0
+) -> Iterator[tuple[int, Sums]]:
+    """Time and sums of each cycle, which stands for no time before ``not_before``."""
+    query = "SELECT number, covered_seconds FROM cycles WHERE taken_at >= ? AND taken_at < ?"
+    for number, covered_seconds in connection.execute(query, (since, until)):
+        with suppress(*UNREADABLE):
+            where = "WHERE number = ?"
+            (record,) = cycles.read(connection, where, (number,), with_nodes=False)
+            covered = min(covered_seconds, record.taken_at - not_before)
+            yield record.taken_at, _figures(record, covered)
 
 
 def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
@@ -157,18 +156,15 @@ def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
             "work_hs06_seconds": usage.power_hs06 * covered_seconds,
             "pledge_hs06_seconds": error.pledge_hs06 * covered_seconds,
         }
-        for begin, amounts in (
-            (_CORES, record.cores_by_size.get(group, {})),
-            (_PENDING, usage.pending_by_cores),
-        ):
-            sums.update({f"{begin}{size}": amount for size, amount in amounts.items()})
-        if not record.imported:
-            unplaceable = sum(usage.unplaceable_by_cores.values())
-            sums.update(outputs=1, output_hs06=control.output_hs06, unplaceable_jobs=unplaceable)
+        cores = record.cores_by_size.get(group, {})
+        sums.update({f"{_CORES}{n}": held for n, held in cores.items()})
+        sums.update({f"{_PENDING}{n}": jobs for n, jobs in usage.pending_by_cores.items()})
+        unplaceable = sum(usage.unplaceable_by_cores.values())
+        sums.update(output_hs06=control.output_hs06, unplaceable_jobs=unplaceable)
         if control.due_hs06 is not None and control.shortfall_hs06 is not None:
             squares = control.shortfall_hs06**2
-            sums.update(dues=1, due_hs06=control.due_hs06, shortfall_squares=squares)
-            sums["shortfall_hs06"] = control.shortfall_hs06
+            sums.update(dues=1, due_hs06=control.due_hs06)
+            sums.update(shortfall_hs06=control.shortfall_hs06, shortfall_squares=squares)
         if group in record.target_nodes:
             held_back, helped = record.target_nodes[group]
             sums.update(targets=1, held_back_nodes=held_back, helped_nodes=helped)

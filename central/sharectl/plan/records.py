@@ -195,8 +195,6 @@ class CycleRecord:
     """Blocks of cores that stood free at its look, and those that no job took."""
     observed: bool = False
     """True if it only planned (``mode: observe``): its targets are those that would stand."""
-    imported: bool = False
-    """True if it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
 
     @property
     def steered_nodes(self) -> int:

@@ -24,14 +24,12 @@ _MAX_NAME = 64
 
 @dataclass(frozen=True)
 class Who:
-    """Author of changes."""
+    """Author of changes: a user, who may have become that one by sudo, and a verb of sharectl."""
 
     user: str
     sudo_user: Optional[str]
-    """SUDO_USER: user who became that one by sudo."""
     host: str
     verb: str
-    """Verb of ``sharectl``."""
 
     @property
     def name(self) -> str:
@@ -64,17 +62,15 @@ class AuditFile:
 
     def changed(self, record: ChangeRecord, now: int) -> None:
         """Add a line a node."""
-        plan = record.plan
-        limits = [note.code for note in plan.limits]
-        why = {"reason": record.reason, "text": record.text, "limits": limits}
+        limits = [note.code for note in record.plan.limits]
         rows = (
             {
                 "change": "removed" if change.after is None else change.kind,
                 "node": change.nodes[0],
                 "before": _target(change.before),
                 "after": _target(change.after),
-                "why": why,
-                "sequence": plan.sequence,
+                "why": {"reason": record.reason, "text": record.text, "limits": limits},
+                "sequence": record.plan.sequence,
                 "recovered": record.recovered,
             }
             for change in record.changes
@@ -89,9 +85,11 @@ class AuditFile:
     def _append(self, event: str, now: int, rows: Iterable[Mapping[str, Any]]) -> None:
         path = self.state_directory / PLACE
         head = {"schema_version": SCHEMA_VERSION, "time": now, "event": event}
-        head["who"] = asdict(self.who)
         lines = [
-            json.dumps({**head, **row}, ensure_ascii=False, separators=(",", ":")) for row in rows
+            json.dumps(
+                {**head, "who": asdict(self.who), **row}, ensure_ascii=False, separators=(",", ":")
+            )
+            for row in rows
         ]
         try:
             files.make_folder(path.parent)
@@ -109,6 +107,4 @@ class AuditFile:
 
 
 def _target(target: Optional[Target]) -> Optional[dict[str, Any]]:
-    if target is None:
-        return None
-    return {name: value for name, value in asdict(target).items() if name != "node"}
+    return {k: v for k, v in asdict(target).items() if k != "node"} if target else None

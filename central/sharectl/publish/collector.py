@@ -120,7 +120,6 @@ class CollectorPublisher:
     held = look
 
     def _ask(self, ask: Callable[[Any], Any]) -> dict[str, Answer]:
-        """Address -> answer of that collector."""
         try:
             of_machine = daemons.param("COLLECTOR_HOST")
         except ConfigError as error:
@@ -149,31 +148,30 @@ def placed(
     publisher = plan.identity if plan else identity
     foreign = sorted(Counter(ad.identity for ad in every if ad.identity != publisher).items())
     others = ", ".join(f"{count} of {other}" for other, count in foreign)
-    if plan is not None:
-        mixed = (
-            f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, "
-            "and COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
-        )
-        return PlacedTargets(
-            "collector",
-            name,
-            mixed if others else None,
-            targets=sum(ad.sequence == plan.sequence for ad in _targets_of(every, plan.identity)),
-            sequence=plan.sequence,
-            valid_until=plan.valid_until,
-            pool=plan.pool,
-            # A sender that the collector did not authenticate may name anybody.
-            writer=None if plan.identity.endswith(_UNMAPPED) else plan.writer,
-            more={"identity": plan.identity},
-        )
-    empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
-    if others:
-        empty = (
-            f"holds no plan of the identity that publish: names, and targets of others: {others}; "
-            "nodes that go by one of these have targets from there; is identity wrong? "
-            "(docs/transports.md)"
-        )
-    return PlacedTargets("collector", name, f"{name}: {problem or empty}")
+    if plan is None:
+        empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
+        if others:
+            empty = (
+                "holds no plan of the identity that publish: names, and targets of others: "
+                f"{others}; is identity wrong? (docs/transports.md)"
+            )
+        return PlacedTargets("collector", name, f"{name}: {problem or empty}")
+    mixed = (
+        f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
+        "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
+    )
+    return PlacedTargets(
+        "collector",
+        name,
+        mixed if others else None,
+        targets=sum(ad.sequence == plan.sequence for ad in _targets_of(every, plan.identity)),
+        sequence=plan.sequence,
+        valid_until=plan.valid_until,
+        pool=plan.pool,
+        # A sender that the collector did not authenticate may name anybody.
+        writer=None if plan.identity.endswith(_UNMAPPED) else plan.writer,
+        more={"identity": plan.identity},
+    )
 
 
 def ads_of(plan: Plan, pool: Optional[str], writer: Optional[str] = None) -> list[dict[str, Any]]:
@@ -190,19 +188,18 @@ def ads_of(plan: Plan, pool: Optional[str], writer: Optional[str] = None) -> lis
         "t1_MulticorePending": plan.multicore_pending,
     }
     about = {name: value for name, value in facts.items() if value is not None}
-    targets = [
+    targets: list[dict[str, Any]] = [
         {
             "MyType": TARGET_TYPE,
             "Name": f"{NAME_PREFIX}{target.node}",
             "t1_TargetNode": target.node,
             "t1_TargetGroups": [target.held_back, target.helped],
             "t1_Targetcores": [target.cap_cores, target.request_cores],
-            **about,
         }
         for target in plan.targets
     ]
     whole_plan = {"MyType": PLAN_TYPE, "Name": PLAN_NAME, "t1_Targets": len(plan.targets)}
-    return [*targets, {**whole_plan, **about}]
+    return [{**ad, **about} for ad in (*targets, whole_plan)]
 
 
 def other_ads(identity: str, sequence: int, names: Iterable[str] = ()) -> str:
@@ -314,21 +311,18 @@ def why_not_whole(ads: Collection[PlacedAd], plan: Plan, identity: str) -> Optio
     """Problem if targets of ``plan`` are missing, or others of ``identity`` stand beside them."""
     beside = strays(ads, plan, identity)
     arrived = len(_targets_of(ads, identity)) - len(beside)
-    problems = []
     if not _shows(plan, ads):
-        problems.append("shows another plan by now; see whether a second sharectl publishes there")
-    if arrived < len(plan.targets):
-        problems.append(
-            f"holds {arrived} of {len(plan.targets)} targets; CollectorLog there says why, and the "
-            "next cycle tries again"
-        )
+        return "shows another plan by now; see whether a second sharectl publishes there"
     if beside:
-        problems.append(
+        return (
             f"holds targets from {identity} that are not of this plan ({plan.sequence}) and come "
             f"again after they are withdrawn, such as {beside[0].name} (sequence "
             f"{beside[0].sequence}); see who else has the token of that identity"
         )
-    return "; ".join(problems) or None
+    if arrived < len(plan.targets):
+        fact = f"holds {arrived} of {len(plan.targets)} targets"
+        return f"{fact}; CollectorLog there says why, and the next cycle tries again"
+    return None
 
 
 def why_not_shown(sender: Optional[tuple[str, str]], expected: Optional[str]) -> str:
@@ -358,7 +352,6 @@ def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
 
 
 def _why_refused(collector: Any, expected: Optional[str]) -> str:
-    """Problem of a collector that takes no ads."""
     if sender := daemons.collector_identity(collector, _PUBLISHING):
         # It hangs up at an ad that COLLECTOR_REQUIREMENTS refuses.
         return f"does not take the ads{why_not_shown(sender, expected)}"

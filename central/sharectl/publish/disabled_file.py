@@ -69,7 +69,6 @@ class DisabledFile:
         return None
 
     def _make_empty(self) -> bool:
-        """Make an empty file, in the place of an order; returns false if that fails."""
         try:
             if self.path.is_file():
                 self.path.unlink()
@@ -89,10 +88,7 @@ class DisabledFile:
             yield
 
     def enable(self) -> None:
-        """Switch on.
-
-        Raises StateError if the file cannot be removed, LockedError if another process switches.
-        """
+        """Switch on. Raises StateError if it cannot, LockedError if another process switches."""
         with self._held():
             self._remove()
 

@@ -8,28 +8,18 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
 from sharectl.cycle.ports import PlacedTargets, Publisher
-from sharectl.errors import InputError, PublishError, StateError, WithdrawnError
+from sharectl.errors import PublishError, StateError, WithdrawnError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Plan
-from sharectl.publish import text
 from sharectl.times import shown
 
 _MAX_BYTES = 2**20
-
-
-@dataclass(frozen=True)
-class PlacedPlan:
-    """Last plan that was to be published in a place."""
-
-    sequence: int
-    valid_until: int
-    """Unix seconds at which its targets end by themselves."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +37,7 @@ class FormerPlacesFile:
         """Note that every place of the configuration may hold ``plan``."""
         if not plan.targets:
             return
-        placed = dict.fromkeys(self.names, PlacedPlan(plan.sequence, plan.valid_until))
+        placed = dict.fromkeys(self.names, plan.valid_until)
         try:
             before = self._read()
         except StateError:
@@ -57,18 +47,18 @@ class FormerPlacesFile:
 
     def publishers(self) -> list[Publisher]:
         """Publishers that empty the former places."""
-        placed = sorted(self._read().items())
-        return [_Emptying(name, plan, self) for name, plan in placed if name not in self.names]
+        places = sorted(self._read().items())
+        return [_Emptying(name, until, self) for name, until in places if name not in self.names]
 
     def forget(self, name: str) -> None:
         """Note that a place holds no targets of sharectl."""
-        self._write({other: plan for other, plan in self._read().items() if other != name})
+        self._write({other: until for other, until in self._read().items() if other != name})
 
-    def _read(self) -> dict[str, PlacedPlan]:
-        """Name of a place -> its plan, without those that have run out."""
+    def _read(self) -> dict[str, int]:
+        """Name of a place -> Unix seconds when its targets end, without those that have ended."""
         try:
             places = Document(self.path, _MAX_BYTES).read(
-                lambda content: record(dict[str, PlacedPlan], content["places"])
+                lambda content: record(dict[str, int], content["places"])
             )
         except (OSError, DocumentError) as error:
             raise StateError(
@@ -77,56 +67,36 @@ class FormerPlacesFile:
                 "run out"
             ) from error
         now = self.clock()
-        return {name: plan for name, plan in (places or {}).items() if plan.valid_until > now}
+        return {name: until for name, until in (places or {}).items() if until > now}
 
-    def _write(self, places: Mapping[str, PlacedPlan]) -> None:
-        content = {name: asdict(plan) for name, plan in places.items()}
-        Document(self.path, _MAX_BYTES).replace({"places": content})
+    def _write(self, places: Mapping[str, int]) -> None:
+        Document(self.path, _MAX_BYTES).replace({"places": places})
 
 
 @dataclass(frozen=True)
 class _Emptying:
-    """Takes sharectl's targets from a former place, and forgets it."""
-
     name: str
-    placed: PlacedPlan
+    valid_until: int
     places: FormerPlacesFile
 
-    def held(self) -> list[PlacedTargets]:
-        """None: `publish` itself looks whether they are sharectl's."""
-        return []
+    def held(self) -> Sequence[PlacedTargets]:
+        """Targets in a file; those in a collector have the identity of their publisher."""
+        is_collector = self.name.startswith("collector:")
+        return [] if is_collector else self.places.publisher_of(self.name).held()
 
     def publish(self, plan: Plan) -> str:
-        """Publish ``plan``, which has no targets."""
-        if self.name.startswith(text.FILE):
-            path = Path(self.name[len(text.FILE) :])
-            if not os.path.lexists(path):
-                self.places.forget(self.name)
-                return str(path)
-            if _is_foreign(path, self.placed):
-                self.places.forget(self.name)
-                raise PublishError(
-                    f"{path}: publish: names it no more, and it holds what sharectl did not "
-                    "publish there: left as it is; see who writes there, and whether nodes read it"
-                )
+        """Publish ``plan``, which has no targets, unless the place is a file that is gone."""
+        kind, _, place = self.name.partition(":")
         try:
-            place = self.places.publisher_of(self.name).publish(plan)
+            if kind != "file" or os.path.lexists(place):
+                place = self.places.publisher_of(self.name).publish(plan)
         except WithdrawnError:
             self.places.forget(self.name)
             raise
         except PublishError as error:
             raise PublishError(
                 f"{error}: targets stand there, although publish: names {self.name} no more, until "
-                f"{shown(self.placed.valid_until)}; the next cycle tries again to take them away"
+                f"{shown(self.valid_until)}; the next cycle tries again to take them away"
             ) from error
         self.places.forget(self.name)
         return place
-
-
-def _is_foreign(path: Path, placed: PlacedPlan) -> bool:
-    """True if the file is not sharectl's last one there."""
-    try:
-        sequence = text.read(path).sequence
-    except InputError:
-        return True
-    return sequence is None or sequence > placed.sequence

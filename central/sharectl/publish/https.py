@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
+import subprocess
+import sys
 from dataclasses import dataclass, replace
-from functools import partial
+from pathlib import Path
 from typing import Optional
-from urllib.parse import urlsplit
 
-from sharectl.condor.deadline import Question, ask_all
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.errors import PublishError
 from sharectl.model import HttpsWay, Plan
-from sharectl.publish.text import TEXT_MAX_BYTES, FilePublisher, Seal, render
+from sharectl.publish.text import FilePublisher, Seal, render
+from sharectl.words import printable
 
-_HEADERS = {"User-Agent": "sharectl", "Cache-Control": "no-cache"}
-_OK = 200
+_PROGRAM = Path(__file__).with_name("target_https.node")
+_LATE_SECONDS = 5
+"""Time for the program to begin, and to end itself."""
+_MOST_WORDS = 500
 
 
 @dataclass(frozen=True)
@@ -73,44 +75,18 @@ class HttpsPublisher:
 
 
 def fetch(way: HttpsWay) -> bytes:
-    """Content, fetched in a child that ends at the deadline: a server may send a byte a second.
-
-    Raises PublishError.
-    """
-    question = Question(partial(_content, way), way.deadline_seconds, str)
-    answer = ask_all({"server": question})["server"]
-    if answer.source.problem is not None:
-        raise PublishError(f"cannot be fetched: {answer.source.problem}")
-    return bytes(answer.value)
-
-
-def _content(way: HttpsWay) -> bytes:
-    """Content that the server itself sends. No proxy is asked."""
-    import ssl
-    from http.client import HTTPSConnection, IncompleteRead
-
+    """Content that nodes get, by their own program. Raises PublishError."""
+    seconds = max(1, int(way.deadline_seconds))
+    options = ["--url", way.url, "--ca-file", str(way.ca_file or "")]
+    command = [sys.executable, "-IS", str(_PROGRAM), *options, "--timeout-seconds", str(seconds)]
     try:
-        ca_file = str(way.ca_file) if way.ca_file else None
-        context = ssl.create_default_context(cafile=ca_file)
-    except OSError as error:
-        raise PublishError(f"the certificates in {ca_file} cannot be read: {error}") from error
-    place = urlsplit(way.url)
-    connection = HTTPSConnection(place.netloc, timeout=way.deadline_seconds, context=context)
-    with contextlib.closing(connection):
-        connection.request("GET", place._replace(scheme="", netloc="").geturl(), None, _HEADERS)
-        response = connection.getresponse()
-        where = response.headers.get("Location")
-        if where and response.status != _OK:
-            raise PublishError(f"redirects to {where[:200]}; write the URL of the file itself")
-        if response.status != _OK:
-            raise PublishError(f"the server answers {response.status} {response.reason}")
-        content, part = bytearray(), b"x"
-        while part and len(content) <= TEXT_MAX_BYTES:
-            # Not read(), to which a chunk of -1 bytes is all that ever comes.
-            part = response.read1(TEXT_MAX_BYTES + 1 - len(content))
-            content += part
-        if len(content) > TEXT_MAX_BYTES:
-            raise PublishError(f"has more than {TEXT_MAX_BYTES} bytes; no node reads it")
-        if response.length:
-            raise IncompleteRead(bytes(content), response.length)
-        return bytes(content)
+        done = subprocess.run(
+            command, capture_output=True, check=False, timeout=seconds + _LATE_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PublishError(f"cannot be fetched: {error}") from error
+    code, _, content = done.stdout.partition(b"\n")
+    if code != b"ok":
+        _, _, why = done.stderr.decode("ascii", "replace").partition(": ")
+        raise PublishError(f"cannot be fetched: {printable(why.strip(), _MOST_WORDS)}")
+    return content

@@ -65,10 +65,7 @@ def problem_of(content: bytes, keys: Collection[SigningKey]) -> Optional[str]:
 
 
 def read_keys(path: Path) -> tuple[SigningKey, ...]:
-    """Keys in the file at ``path``; the first one signs, either verifies.
-
-    Raises ConfigError for a file that nodes would refuse, and never with the text of a key.
-    """
+    """Keys in a file; the first one signs. Raises ConfigError, never with the text of a key."""
     reader = nodes_program()
     try:
         files.read_regular(path, 0)
@@ -105,16 +102,14 @@ def why_untrusted(file: Path, mounts: Path, trusted_uids: Collection[int]) -> Op
         return f"lies on a network file system ({kind}), which other machines can write to"
     for path in (file, *file.parents):
         with contextlib.suppress(OSError):
-            facts, reason = path.stat(), ""
+            facts, prefix = path.stat(), "" if path == file else f"{path} "
             # The sticky bit keeps others from replacing a file, and not from making a missing one.
             is_sticky = facts.st_mode & stat.S_ISVTX and path != file.parent
             if facts.st_uid not in {0, *trusted_uids}:
-                reason = f"belongs to uid {facts.st_uid}"
-            elif facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky:
+                return f"{prefix}belongs to uid {facts.st_uid}"
+            if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not is_sticky:
                 mode = stat.S_IMODE(facts.st_mode)
-                reason = f"can be written to by others (mode {mode:04o})"
-            if reason:
-                return f"{path} {reason}" if path != file else reason
+                return f"{prefix}can be written to by others (mode {mode:04o})"
     return None
 
 
@@ -124,11 +119,8 @@ def _file_system(file: Path, mounts: Path) -> Optional[str]:
         entries = mounts.read_bytes().decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return None
-    rows = (entry.split(" ") for entry in entries if entry.count(" ") > 1)
-    # Of several mounts at one point the last one counts.
-    kinds = {
-        Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point)): kind
-        for _, point, kind, *_ in rows
-    }
+    kinds = {}  # of several mounts at one point the last one counts
+    for _, point, kind, *_ in (entry.split(" ") for entry in entries if entry.count(" ") > 1):
+        kinds[Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point))] = kind
     real = Path(os.path.realpath(file))  # the file need not be there yet
     return next((kinds[point] for point in (real, *real.parents) if point in kinds), None)

@@ -71,10 +71,8 @@ class StateFile:
                 self._sequence_before(),
             ) from error
         except OSError as error:
-            raise StateError(
-                f"{self.path}: cannot be read: {error.strerror or error}; give this user the "
-                "right to read it"
-            ) from error
+            why = f"{self.path}: cannot be read: {error.strerror or error}"
+            raise StateError(f"{why}; give this user the right to read it") from error
 
     def _write(self, state: State, last_cycle: Content) -> None:
         self.document.replace({**vars(state), _LAST_CYCLE: last_cycle})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,10 +126,7 @@ class FilePublisher:
         return place
 
     def write(self, plan: Plan) -> None:
-        """Replace the file by ``plan``, signed if it can be.
-
-        Raises StateError if it could not be written, or has targets and cannot be signed.
-        """
+        """Replace the file. Raises StateError, also for targets that cannot be signed."""
         if plan.targets and self.seal.key_problem is not None:
             raise PublishError(
                 f"{self.path}: not published, because it cannot be signed: {self.seal.key_problem}"
@@ -162,25 +158,19 @@ def target_lines(plan: Plan) -> list[str]:
     ]
 
 
-def refusal(plan: Plan, pool: Optional[str], now: int) -> Optional[str]:
-    """Why nodes of ``pool`` would refuse the plan at Unix time ``now``; None if they accept it."""
-    nodes = Counter(target.node.lower() for target in plan.targets)
-    twice = [node for node, number in nodes.items() if number > 1]
-    if twice:
-        return f"node {twice[0][:_SHOWN]!r} has two targets"
-    reader = nodes_program()
-    content = render(plan, Seal(pool)).encode()
-    try:
-        reader.parse(content, 0, {"--pool": pool or ""}, set(), now)
-    except reader.JobError as error:
-        return f"nodes would refuse it ({error.args[0]}): {str(error.args[1])[:_SHOWN]}"
-    return None
-
-
 def refuse_unreadable(plan: Plan, pool: Optional[str], place: str) -> None:
-    """Raise PublishError for targets that nodes would refuse when the plan is made."""
-    problem = refusal(plan, pool, plan.generated_at) if plan.targets else None
-    if problem is not None:
+    """Raise PublishError for targets that nodes of ``pool`` would refuse when the plan is made."""
+    reader, problem = nodes_program(), ""
+    nodes = {target.node.lower() for target in plan.targets}
+    try:
+        if plan.targets:
+            content = render(plan, Seal(pool)).encode()
+            reader.parse(content, 0, {"--pool": pool or ""}, set(), plan.generated_at)
+    except reader.JobError as error:
+        problem = f"nodes would refuse it ({error.args[0]}): {str(error.args[1])[:_SHOWN]}"
+    if len(nodes) < len(plan.targets):
+        problem = "a node has two targets"
+    if problem:
         raise PublishError(f"{place}: not published, because {problem}; {REPORT}")
 
 
@@ -222,10 +212,7 @@ def content_of(path: Path) -> bytes:
 
 
 def parse_text(content: bytes, name: str) -> SharectlFile:
-    """Content of a published text; ``name`` is its place in messages.
-
-    Raises InputError if it is invalid, with the first `_MAX_PROBLEMS` problems at once.
-    """
+    """Content of a published text. Raises InputError with the first `_MAX_PROBLEMS` problems."""
     if len(content) > TEXT_MAX_BYTES:
         raise InputError([f"{name}: has more than {TEXT_MAX_BYTES} bytes; no node reads it"])
     remedy = "publish a new one with `sharectl cycle`"
@@ -237,13 +224,13 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
     rows = {
         number: line.split(" ") for number, line in enumerate(lines, 1) if line[:1] not in ("", "#")
     }
-    problems = [*_metadata_problems(metadata, len(rows)), *_row_problems(rows)]
+    problems = [*_problems(metadata, rows)]
     if tail:
         problems.append(f": the last line has no end: {tail[:_SHOWN]!r}")
     if problems:
         raise InputError([f"{name}{problem}; {remedy}" for problem in problems[:_MAX_PROBLEMS]])
     numbers = {key: int(metadata[key]) for key in _NUMBERS if key in metadata}
-    signature = metadata.get("signature", "").split(" ")
+    signature = [*metadata.get("signature", "").split(" "), None]
     return SharectlFile(
         targets=tuple(
             Target(node, held_back, int(cap), helped, int(request))
@@ -254,25 +241,21 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
         valid_until=numbers.get("valid_until"),
         pool=metadata.get("pool"),
         writer=metadata.get("writer"),
-        signed_by=signature[1] if len(signature) > 1 else None,
+        signed_by=signature[1],
     )
 
 
-def _metadata_problems(metadata: dict[str, str], rows: int) -> Iterator[str]:
-    is_number = nodes_program().is_number
-    invalid = [key for key in _NUMBERS if key in metadata and not is_number(metadata[key])]
-    for key in invalid:
-        yield f": # {key}: {metadata[key][:_SHOWN]!r} is no number"
-    if invalid:
-        return
-    if int(metadata.get("sharectl", FORMAT)) != FORMAT:
-        yield f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know"
-    if int(metadata.get("targets", rows)) != rows:
-        yield f": # targets: {metadata['targets']}, but there are {rows}"
-
-
-def _row_problems(rows: dict[int, list[str]]) -> Iterator[str]:
+def _problems(metadata: dict[str, str], rows: dict[int, list[str]]) -> Iterator[str]:
     reader = nodes_program()
+    invalid = {
+        key: metadata[key] for key in _NUMBERS if not reader.is_number(metadata.get(key, "0"))
+    }
+    for key, value in invalid.items():
+        yield f": # {key}: {value[:_SHOWN]!r} is no number"
+    if not invalid and int(metadata.get("sharectl", FORMAT)) != FORMAT:
+        yield f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know"
+    if not invalid and int(metadata.get("targets", len(rows))) != len(rows):
+        yield f": # targets: {metadata['targets']}, but there are {len(rows)}"
     for number, row in rows.items():
         if not reader.is_node(row[0]) or not reader.is_order(" ".join(row[1:])):
             line, words = " ".join(row)[:_SHOWN], "node, group, cap, another group, cores"

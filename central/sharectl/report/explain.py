@@ -37,8 +37,6 @@ MOST_ROWS = 5
 """Of one label, on one screen."""
 _ESTIMATES = ("wait_seconds", "idle_core_seconds")
 """Fields of a node that are 0 where they were not estimated."""
-_OUTPUTS = ("given_hs06", "output_hs06", "law", "problem", "shadow")
-"""Keys of a group that imported cycles do not know."""
 
 
 class Page(NamedTuple):
@@ -137,13 +135,13 @@ def cycle_page(
     otherwise: Optional[Otherwise],
 ) -> Page:
     """Page of a cycle, beside the complete one before; without ``otherwise`` it has no plan."""
-    is_full, diff = not record.imported, diff_of(record, before)
+    diff = diff_of(record, before)
     reasons = Counter(node.reason for node in record.nodes if node.reason is not None)
     data = {
         "cycle": record.number or None,
         "taken_at": record.taken_at,
-        "seconds": record.seconds if is_full else None,
-        **fields(record, "complete", "imported", "observed"),
+        "seconds": record.seconds,
+        **fields(record, "complete", "observed"),
         "sources": [asdict(source) for source in record.sources],
         **fields(record, "problems", "configuration"),
         "configuration_changed": before is not None
@@ -155,16 +153,13 @@ def cycle_page(
         "targets": [asdict(target) for target in targets_of(record)],
         "exchanges": [exchange._asdict() for exchange in exchanges(record)],
         "limits": _limits(record),
-        "groups": [
-            _control(control) | ({} if is_full else dict.fromkeys(_OUTPUTS))
-            for control in record.groups
-        ],
+        "groups": [_control(control) for control in record.groups],
         "nodes": len(record.nodes),
         "node_reasons": [
             {"code": code, "says": says("node", code), "nodes": nodes}
             for code, nodes in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
         ],
-        "idle_cores": record.idle_cores if record.complete and is_full else None,
+        "idle_cores": record.idle_cores if record.complete else None,
         **fields(record, "present_hs06", "shortfall_hs06"),
         **fields(record, "idle_target_cores", "idle_grace_cores"),
         "before": {"cycle": before.number, "taken_at": before.taken_at} if before else None,
@@ -172,11 +167,10 @@ def cycle_page(
         "agrees": explained.agrees if explained else None,
         **_changes(otherwise),
     }
-    took = f", took {record.seconds:.1f} s" if is_full else ""
     slowest = sorted(record.sources, key=lambda source: -source.seconds)
     return _page(
         "cycle",
-        f"cycle {record.number}: {shown(record.taken_at)}{took}",
+        f"cycle {record.number}: {shown(record.taken_at)}, took {record.seconds:.1f} s",
         data,
         otherwise,
         answered=[f"{source.name} {source.seconds:.2f} s" for source in slowest],

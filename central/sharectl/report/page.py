@@ -45,8 +45,6 @@ def changes(records: Iterable[CycleRecord]) -> Iterator[tuple[float, str]]:
     """Time and word of each change of mode, switch or configuration between records in order."""
     before: Optional[CycleRecord] = None
     for record in records:
-        if record.imported:
-            continue
         if before is not None and record.configuration != before.configuration:
             yield record.taken_at, "configured"
         off = record.reason == "disabled"

@@ -8,18 +8,10 @@ from math import fsum, inf
 from operator import attrgetter
 from typing import Any, NamedTuple, Optional
 
-from sharectl.ledger.series import (
-    HOUR_SECONDS,
-    MOST_COVERED_SECONDS,
-    UNKNOWN_SIZE,
-    Bucket,
-    GroupPoint,
-    PoolPoint,
-    Series,
-)
+from sharectl.ledger.series import MOST_COVERED_SECONDS, Bucket, GroupPoint, PoolPoint, Series
 from sharectl.report.scale import minute, time_ticks
 from sharectl.report.svg import GROUPS, LAYERS, Curve, Figure, Reading, described
-from sharectl.times import span
+from sharectl.times import HOUR_SECONDS, span
 
 Values = Mapping[str, Optional[float]]
 """Line -> its value in one bucket; None where it is unknown."""
@@ -29,7 +21,7 @@ Layers = Mapping[str, Sequence[int]]
 Marks = Sequence[tuple[float, str]]
 """Unix seconds of changes, and a word for each."""
 
-_LAYER_NAMES = {UNKNOWN_SIZE: "multicore", 1: "1 core"}
+_LAYER_NAMES = {1: "1 core"}
 _TIME_TICKS = 5
 _GROUP_MEANS = (
     *("due_hs06", "shortfall_hs06", "output_hs06", "unplaceable_jobs"),

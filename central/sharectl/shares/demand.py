@@ -69,9 +69,9 @@ def unplaceable_jobs(
         alike[key] = replace(before, jobs=before.jobs + row.jobs)
     rows = []
     for _, row in sorted(alike.items()):
-        count = min(row.jobs, counted[row.group, row.cores])
-        counted[row.group, row.cores] -= count
-        rows += [replace(row, jobs=count)] if count else []
+        if count := min(row.jobs, counted[row.group, row.cores]):
+            counted[row.group, row.cores] -= count
+            rows.append(replace(row, jobs=count))
     return tuple(sorted(rows, key=lambda row: (-row.jobs, row.group, row.cores, row.later)))
 
 
@@ -84,27 +84,22 @@ def multicore_pending(
     taken from groups to which they are due. Nor do kinds that are ``failing``: no job of them took
     the cores that were kept free for it, or every node is closed to them.
     """
-    waiting = [
-        row
+    waits = any(
+        row.cores > 1 and row.jobs > 0 and row.placeable
         for row in snapshot.pending
-        if row.cores > 1
-        and row.jobs > 0
-        and row.placeable
-        and row.group not in far_over
-        and row.kind not in failing
-    ]
-    if not snapshot.complete or (waiting and snapshot.untried is not None):
-        return None
-    return bool(waiting)
+        if row.group not in far_over and row.kind not in failing
+    )
+    return None if not snapshot.complete or (waits and snapshot.untried is not None) else waits
 
 
 def unplaceable_words(jobs: UnplaceableJobs) -> str:
     """Sentence on jobs that no node could run, and where more is to be read."""
     count = f"{number_of(jobs.jobs, 'pending job')} of {jobs.group}, {jobs.cores} cores"
-    see = f"; see `sharectl explain job {jobs.example}`" if jobs.example else ""
+    why = "no node could run them if it were empty: they are no demand"
     if jobs.later:
-        return f"{count}: their time has not come: they are no demand until then{see}"
-    return f"{count}: no node could run them if it were empty: they are no demand{see}"
+        why = "their time has not come: they are no demand until then"
+    see = f"; see `sharectl explain job {jobs.example}`" if jobs.example else ""
+    return f"{count}: {why}{see}"
 
 
 STARTED_SECONDS = 3600

@@ -33,12 +33,7 @@ def group_errors(
 
     With ``share = pledge / sum of pledges``: DHS = power - share * power of all, in HS06; DC the
     same in cores; DPHS = power - pledge. "All" are the groups with a pledge: what others use is not
-    theirs to share. A group without usage holds nothing.
-
-    Raises
-    ------
-    ValueError
-        If no group has a pledge.
+    theirs to share. Raises ValueError if no group has a pledge.
     """
     pledge_sum = fsum(pledge_hs06.values())
     if not pledge_sum > 0:
@@ -60,10 +55,7 @@ def group_errors(
 
 
 def usage_by_group(snapshot: Snapshot, groups: Iterable[str]) -> dict[str, GroupUsage]:
-    """Usage of each of ``groups``, in their order; zero for a group without jobs.
-
-    A job of one core is single, one of more is multicore.
-    """
+    """Usage of each of ``groups``, in their order; zero for a group without jobs."""
     single_cores, multi_cores = Counter[str](), Counter[str]()
     powers_hs06: defaultdict[str, list[float]] = defaultdict(list)
     for _, group, cores, hs06_per_core, _, jobs, _ in snapshot.running:

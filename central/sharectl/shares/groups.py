@@ -74,15 +74,11 @@ def first_level(names: Iterable[str]) -> tuple[str, ...]:
 
 def in_order(names: Collection[str]) -> tuple[str, ...]:
     """Names and all levels above, each group before those within it, else in the order given."""
-    first: dict[str, int] = {}
-    for place, name in enumerate(names):
-        for level in (*levels_above(name), name):
-            first.setdefault(level, place)
-
-    def order(name: str) -> list[tuple[int, str]]:
-        return [(first[level], level) for level in (*levels_above(name), name)]
-
-    return tuple(sorted(first, key=order))
+    paths = {level: None for name in names for level in (*levels_above(name), name)}
+    place = {level: number for number, level in enumerate(paths)}
+    return tuple(
+        sorted(paths, key=lambda name: [place[level] for level in (*levels_above(name), name)])
+    )
 
 
 def is_within(name: str, group: str) -> bool:
@@ -137,7 +133,6 @@ def controls_with_subgroups(
 
 
 def _total(rows: Sequence[_Record]) -> _Record:
-    """Sum of records field by field, with the name of the first."""
     sums: dict[str, Any] = {}
     for name, first in vars(rows[0]).items():
         values = [getattr(row, name) for row in rows]

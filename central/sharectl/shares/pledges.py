@@ -141,11 +141,7 @@ def nested_quota_shares(tree: GroupTree) -> dict[str, str]:
 def central_manager_configuration(tree: GroupTree) -> str:
     """HTCondor configuration: a group for each pledge, with its share of the level above as quota.
 
-    Raises
-    ------
-    ConfigError
-        If a group has a name that cannot be part of a knob's: one with ``-`` stops every daemon
-        that reads it.
+    Raises ConfigError for a name with ``-``: as part of a knob it stops every daemon.
     """
     problems = [
         f"groups.{group.replace('.', '.groups.')}: HTCondor has no quotas for names with '-'; "

@@ -70,7 +70,7 @@ def test_loans_keep_to_every_limit(
     usage = usage_by_group(taken, pledge)
     nominal = nominal_hs06(mode, pledge, taken)
     demand = demand_hs06(usage, taken.nodes)
-    moved, _ = loans(nominal, demand, pledge, limit)
+    moved = loans(nominal, demand, pledge, limit)
     assert abs(fsum(moved.values())) <= 1e-6 + 1e-9 * fsum(nominal.values())
     for group, hs06 in moved.items():
         lent, borrowed = max(0.0, -hs06), max(0.0, hs06)

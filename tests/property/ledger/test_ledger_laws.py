@@ -11,33 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharectl.ledger import error_log
-from sharectl.ledger.error_log import bring_in
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import Keep
-from sharectl.ledger.series import MOST_COVERED_SECONDS, layout
-from sharectl.model import GroupError, GroupUsage, Snapshot
+from sharectl.ledger.series import MOST_COVERED_SECONDS
+from sharectl.ledger.sums import layout
+from sharectl.model import Snapshot
 from sharectl.plan.records import CycleRecord
-from sharectl.times import DAY_SECONDS
-from tests.fakes import NOW
+from sharectl.times import DAY_SECONDS, HOUR_SECONDS
 from tests.made_cycles import as_kept, incomplete, made
 
 ALL = Keep(days=36500)
 FEW = settings(max_examples=15)
-SMALL = st.integers(0, 200)
-finite, positive = st.floats(-1e9, 1e9), st.floats(0, 1e9)
-usages = st.builds(GroupUsage, SMALL, SMALL, positive, SMALL, SMALL)
-names = st.sampled_from(("alice", "cms.prod", "lhcb"))
-
-
-def error_of(
-    group: str, pledge: float, power: float, cores: float, hs06: float, usage: GroupUsage
-) -> GroupError:
-    """A group's error; the power used is never below 0, so DPHS is at least minus the pledge."""
-    return GroupError(group, pledge, cores, hs06, power - pledge, usage)
-
-
-errors = st.builds(error_of, names, positive, positive, finite, finite, usages)
 
 
 @st.composite
@@ -59,11 +43,11 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
 
 @given(st.integers(0, 2**33), st.integers(1, 2**28), st.integers(1, 3000))
 def test_buckets_cover_what_was_asked_for(since: int, span: int, points: int) -> None:
-    """Buckets begin less than a day before the time asked for, and are not too many."""
-    chosen = layout(since, since + span, points)
-    assert 0 <= since - chosen.begin < DAY_SECONDS
-    assert chosen.level_seconds == 0 or chosen.bucket_seconds % chosen.level_seconds == 0
-    assert span / chosen.bucket_seconds <= points
+    """Buckets begin less than an hour before the time asked for, and are not too many."""
+    begin, width = layout(since, since + span, points)
+    assert 0 <= since - begin < HOUR_SECONDS
+    assert begin == since or width % HOUR_SECONDS == begin % HOUR_SECONDS == 0
+    assert span / width <= points
 
 
 @contextmanager
@@ -87,7 +71,7 @@ def test_what_goes_in_comes_out(kept: list[CycleRecord]) -> None:
         ]
         for record in expected:
             assert ledger.cycle(record.number) == ledger.cycle_at(record.taken_at) == record
-        assert ledger.problems(every_cycle=True) == []
+        assert ledger.check()["problems"] == []
 
 
 @given(
@@ -121,7 +105,7 @@ def test_a_series_is_of_the_cycles_and_the_time_asked_for(
 
 @given(records())
 @FEW
-def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None:
+def test_sums_are_those_of_their_cycles(kept: list[CycleRecord]) -> None:
     """Buckets have means of power over all cycles, of target nodes over those that know them."""
     with ledger_of(kept) as ledger:
         (bucket,) = ledger.series(kept[0].taken_at, kept[0].taken_at + 10 * DAY_SECONDS, 1).buckets
@@ -163,21 +147,3 @@ def test_retention_removes_the_oldest_only(kept: list[CycleRecord], days: int) -
     assert len(remaining) >= sum(
         record.taken_at >= doubted.taken_at - days * DAY_SECONDS for record in kept
     )
-
-
-@given(st.lists(st.lists(errors, min_size=1, unique_by=lambda error: error.group), min_size=1))
-@FEW
-def test_a_log_that_was_imported_is_there_as_it_was(cycles: list[list[GroupError]]) -> None:
-    """rows(import(rows(x))) = rows(x), for the errors of cycles."""
-    with ledger_of(()) as ledger, tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "shares_Error.log"
-        lines = [row for time, part in enumerate(cycles, NOW) for row in error_log.rows(time, part)]
-        error_log.append(log, lines, 2**30, 1)
-        bring_in(ledger, [log], NOW + len(cycles))
-        imported = [
-            row
-            for record in ledger.cycles(0, 2**40)
-            for row in error_log.rows(record.taken_at, [each.error for each in record.groups])
-        ]
-        assert imported == lines
-        assert ledger.problems(every_cycle=True) == []

@@ -102,7 +102,7 @@ SLIPS = {
     "": "VERB",
     "erors": '"erors" is invalid; did you mean errors?',
     "--config x errors": "options are written behind the verb: sharectl errors --config ...",
-    "ledger --config=x info": "options are written behind the action: sharectl ledger info --co",
+    "ledger --config=x check": "options are written behind the action: sharectl ledger check --co",
     "explain --config x group cms": "behind the subject: sharectl explain group --config ...",
     "check --json pool": "options are written behind the check: sharectl check pool --json ...",
     "errors --jbs=x": "errors: error: unrecognized arguments: --jbs=x; did you mean --jobs?",
@@ -124,7 +124,7 @@ def test_a_slip_of_the_pen_is_told_what_to_write(
     [
         "report -o -", "simulate small-site -o -", "tune small-site --over control.law -o -",
         "learn small-site -o -", "snippets install --config-dir=-", "errors --jobs -",
-        "ledger import -", "check snippets -",
+        "check snippets -",
     ],
 )  # fmt: skip
 def test_a_minus_is_no_folder_or_file_of_that_name(

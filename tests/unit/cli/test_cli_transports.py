@@ -119,7 +119,7 @@ def test_the_content_of_a_server_is_shown(tmp_path: Path, server: WebServer) -> 
     (place,) = status.places(load(config), NOW)
     assert (place["served"], place["problem"]) == (True, None)
     server.answer = serving(b"", 503)
-    assert "the server answers 503" in status.places(load(config), NOW)[0]["problem"]
+    assert "http-status" in status.places(load(config), NOW)[0]["problem"]
 
 
 def test_the_content_of_a_collector_is_shown() -> None:

@@ -120,7 +120,7 @@ def test_a_newer_ledger_is_refused_and_stays(folder: Path) -> None:
         connection.commit()
     content = path.read_bytes()
     ledger = Ledger(path)
-    for use in (ledger.latest, ledger.info, lambda: ledger.record(*made(0))):
+    for use in (ledger.latest, ledger.check, lambda: ledger.record(*made(0))):
         with pytest.raises(StateError, match="of schema version 99, newer than"):
             use()
         assert path.read_bytes() == content

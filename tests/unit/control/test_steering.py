@@ -72,12 +72,12 @@ def test_setpoints_by_mode() -> None:
         # cms, entitled to 300, uses 0 and waits for 80 HS06: 220 are left, if it lends them.
         (Loans(), {**ONE, ("lhcb", 8): 9}, [100, 300, 100], "; ; "),
         (Loans({"cms": 500}), ONE, [320, 80, 100], "borrows; lends; "),
-        (Loans({"cms": 50}), ONE, [150, 250, 100], "borrows; lends lent-limit; "),
+        (Loans({"cms": 50}), ONE, [150, 250, 100], "borrows; lends; "),
         (
             Loans({"cms": 500}, {"alice": 20}),
             {**ONE, ("lhcb", 8): 1},
             [120, 200, 180],
-            "borrows borrowed-limit; lends; borrows",
+            "borrows; lends; borrows",
         ),
     ],
 )

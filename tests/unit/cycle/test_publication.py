@@ -19,7 +19,6 @@ from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import (
     NOW,
     FakeAudit,
-    FakeFormerPlaces,
     FakePool,
     FakePublisher,
     FakeSwitch,
@@ -318,29 +317,23 @@ def test_a_plan_that_no_publisher_took_counts_as_one_that_may_be_out() -> None:
 # ---- places that were left
 
 
-@dataclass
-class Watching(FakePublisher):
-    """A publisher that counts the left places that hold targets when it publishes."""
-
-    former: FakeFormerPlaces = field(default_factory=FakeFormerPlaces)
-    still_left: list[int] = field(default_factory=list)
-
-    def publish(self, plan: Plan) -> str:
-        """Count, and publish."""
-        self.still_left.append(len(self.former.publishers()))
-        return super().publish(plan)
-
-
 def test_a_place_that_was_left_is_emptied_before_targets_are_published() -> None:
-    world = Cycles()
-    world.former.left.append(FakePublisher())
-    watching = Watching(former=world.former)
-    world.publishers = [watching]
+    plans: list[Plan] = []
+    world = Cycles(publishers=[FakePublisher(plans=plans)])
+    world.former.left.append(FakePublisher(plans=plans))
     world.cycle()
-    (emptied,) = world.former.left[0].plans
-    assert (emptied.targets, watching.still_left) == ((), [0])
-    assert world.stands()
-    assert [plan.sequence for plan in world.former.remembered] == [emptied.sequence]
+    assert [bool(plan.targets) for plan in plans] == [False, True]
+    assert [plan.sequence for plan in world.former.remembered] == [plans[0].sequence]
+
+
+def test_a_valid_plan_of_others_stays_in_a_place_that_was_left() -> None:
+    world = Cycles()
+    others = FakePublisher(writer="cm-9:/elsewhere")
+    target = Target("wn-9", "alice", 8, "cms", 8)
+    others.publish(Plan(NOW, NOW, NOW + 3060, ("alice", "cms"), (target,), "targets"))
+    world.former.left.append(others)
+    world.cycle()
+    assert len(others.plans) == 1
 
 
 def test_targets_are_not_withdrawn_while_a_place_that_was_left_has_them() -> None:
@@ -399,24 +392,6 @@ def test_nodes_of_a_plan_from_the_future_count_as_changed(limit: int) -> None:
 
 OBSERVED = replace(CONFIG, observes=True)
 EWMA = replace(OBSERVED, steering=SteeringConfig(Control("ewma")))
-
-
-@pytest.mark.parametrize("off", [None, OFF])
-def test_a_new_installation_that_observes_plans_and_publishes_nothing(
-    off: Optional[Disabled],
-) -> None:
-    world = Cycles(switch=FakeSwitch(off))
-    done = world.cycle(config=OBSERVED)
-    assert (done.publication.places, done.publication.disabled) == ((), off)
-    assert [publisher.plans for publisher in world.publishers] == [[], []]
-    assert (done.planned, done.record) == (done.planned, world.history.records[0])
-    assert done.planned is not None
-    targets = set(done.planned.targets)
-    assert targets == {node.target for node in world.history.records[0].nodes if node.target}
-    assert len(targets) == 2
-    state = world.state.state
-    assert (state.observed, state.sequence, state.standing_at(NOW)) == (True, 0, ())
-    assert {stood.target for stood in state.standing} == targets
 
 
 def test_observing_takes_away_the_targets_of_before_once_and_plans_on_from_them() -> None:

@@ -19,7 +19,7 @@ from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
 from tests import laws
 from tests.fakes import NOW
 from tests.ledgers import BEGUN, PERIOD_SECONDS, busy, law, write
-from tests.unit.explain.conftest import CYCLES, Run, configured
+from tests.unit.explain.conftest import Run, configured
 
 
 def incomplete(folder: Path, number: int) -> None:
@@ -137,22 +137,6 @@ def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
     # The silent source is unknown, and nothing was decided again.
     assert (content["agrees"], content["decided_again"]) == (None, None)
     assert [flip["code"] for flip in content["would_change"]] == ["answering"]
-
-
-@pytest.mark.usefixtures("kept")
-def test_an_imported_cycle_has_no_outputs(run: Run, config: Path, tmp_path: Path) -> None:
-    log = tmp_path / "errors.log"
-    log.write_text(f"{NOW + 5 * PERIOD_SECONDS} cms 87100 -542 0 4888 -3321 -29403 0 12784\n")
-    config.write_text(config.read_text() + "ledger: {keep_days: 36500}\n")
-    assert run("ledger", "import", log).code == 0
-    assert run("explain", "group", "cms", "--json").json["cycle"] == CYCLES
-    assert run("explain", "group", "cms", "--cycle", CYCLES + 1).code == 1
-    content = run("explain", "cycle", CYCLES + 1, "--json").json
-    (group,) = content["groups"]
-    pool = (content[key] for key in ("seconds", "idle_cores", "would_change"))
-    assert [*pool, *(group[key] for key in ("output_hs06", "law", "given_hs06"))] == [None] * 6
-    labels = {line.split(" ")[0] for line in run("explain", "cycle", CYCLES + 1).out.splitlines()}
-    assert not labels & {"complete", "plan", "otherwise"}
 
 
 MISTAKES: tuple[tuple[int, tuple[str, ...]], ...] = (

@@ -32,10 +32,8 @@ def test_each_table_has_its_columns_and_rows(run: Run, table: str, capsys: Captu
     nodes = [node for number in range(3) for node in made(number)[0].nodes]
     expected = {
         "groups": 6,
-        "waits": 9,
         "cycles": 4,
         "nodes": 15,
-        "jobs": sum(len(node.held) for node in nodes),
         "targets": sum(node.target is not None for node in nodes),
     }
     assert expected["targets"] > 0
@@ -49,14 +47,13 @@ def test_a_row_of_a_group_has_its_figures(run: Run, capsys: Capture) -> None:
     error = made(0)[0].groups[0].error
     assert (alice["group"], float(alice["power_hs06"])) == ("alice", error.usage.power_hs06)
     assert float(alice["error_hs06"]) == error.error_hs06
-    sizes = (alice["cores_by_size"], alice["pending_by_size"], alice["imported"])
-    assert sizes == ("1:210", "1:7", "0")
+    assert (alice["cores_by_size"], alice["pending_by_size"]) == ("1:210", "1:7")
 
 
 @pytest.mark.parametrize("begin", FORMULA_BEGINS)
 def test_no_text_of_others_is_a_formula_in_a_spreadsheet(begin: str) -> None:
-    assert plain(f"{begin}cmd|' /C calc'!A0").startswith("'")
-    assert plain(-3.5) == "-3.5"
+    assert plain(f"{begin}cmd|' /C calc'!A0") == f"'{begin}cmd|' /C calc'!A0"
+    assert plain(-3.5) == -3.5
 
 
 @pytest.mark.parametrize("table", TABLES)

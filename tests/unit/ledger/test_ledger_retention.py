@@ -47,7 +47,7 @@ def test_cycles_and_their_sums_go_when_they_are_too_old_some_at_a_time(path: Pat
         record(ledger, range(number, number + 1), later_seconds=5 * DAY)
         remaining.append(numbers_in(ledger))
     assert [numbers[0] for numbers in remaining] == [1, 4, 7, 10, 11]
-    assert ledger.problems(every_cycle=True) == []
+    assert ledger.check()["problems"] == []
     with contextlib.closing(sqlite3.connect(path)) as connection:
         days = connection.execute("SELECT count(DISTINCT start / 86400) FROM sums").fetchone()
     assert days == (1,)
@@ -60,7 +60,7 @@ def test_nodes_go_before_the_figures_of_groups(path: Path) -> None:
     kept = list(ledger.cycles(0, 2**40, with_nodes=True))
     assert [len(cycle.nodes) for cycle in kept] == [0, 0, 0, 0, 5, 5]
     assert kept[0] == replace(as_kept(made(0)[0], 1), nodes=(), basis=None)
-    assert ledger.problems(every_cycle=True) == []
+    assert ledger.check()["problems"] == []
 
 
 def test_a_wrong_clock_for_some_hours_removes_nothing(path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_file_too_large_loses_nodes_first(path: Path) -> None:
     assert with_nodes == list(range(with_nodes[0], 76))
     assert with_nodes[0] > 1
     assert ledger.cycle(75) == as_kept(made(74, 20)[0], 75)
-    assert ledger.problems(every_cycle=True) == []
+    assert ledger.check()["problems"] == []
 
 
 def test_where_no_nodes_are_left_whole_cycles_go_and_the_newest_stays(path: Path) -> None:

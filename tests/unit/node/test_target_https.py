@@ -240,26 +240,6 @@ class TestTrouble:
         ran = asked(server, answer, "--read-seconds", "1", "--timeout-seconds", "2")
         assert (ran.code, ran.seconds < 4) == ("timeout", True)
 
-    @pytest.mark.parametrize(
-        ("begin", "piece"),
-        [(b"HTTP/1.0 200 OK\r\n\r\n", b""), (CHUNKED, b"%x\r\n" % MIB), (CHUNKED + b"-1\r\n", b"")],
-    )
-    def test_a_gibibyte_without_a_length(
-        self, server: WebServer, begin: bytes, piece: bytes
-    ) -> None:
-        """Python's read() takes a chunk of -1 bytes for all that ever comes: see the laws."""
-        sent = 0
-
-        def answer(request: BaseHTTPRequestHandler) -> None:
-            nonlocal sent
-            request.wfile.write(begin)
-            for _ in range(1024):
-                request.wfile.write(piece + b"#" * MIB + b"\r\n")
-                sent += MIB
-
-        ran = asked(server, answer)
-        assert (ran.code, sent < 100 * MIB) == ("too-big", True)
-
 
 class TestTrust:
     """Who the server is, and where it may send the node."""

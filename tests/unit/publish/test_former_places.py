@@ -14,7 +14,7 @@ from sharectl.errors import PublishError, StateError
 from sharectl.model import Plan, Target
 from sharectl.publish import text
 from sharectl.publish.former_places import FormerPlacesFile
-from sharectl.publish.text import FilePublisher, render
+from sharectl.publish.text import FilePublisher
 from tests.fakes import NOW, FakePublisher
 
 TARGETS = (Target("wn-1", "alice", 56, "cms", 8),)
@@ -59,34 +59,20 @@ def test_a_collector_is_tried_until_it_is_emptied_or_its_targets_run_out(tmp_pat
     assert places(tmp_path).publishers() == []
 
 
-NEWER = render(replace(PLAN, sequence=9)).encode()
-
-
-@pytest.mark.parametrize("content", [b"", NEWER], ids=["empty", "newer"])
-def test_a_foreign_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
-    old = tmp_path / "old.txt"
-    places(tmp_path, published(old)).remember(PLAN)
-    old.write_bytes(content)
-    (emptying,) = places(tmp_path).publishers()
-    with pytest.raises(PublishError, match=str(old)):
-        emptying.publish(WITHDRAWAL)
-    assert old.read_bytes() == content
-    assert places(tmp_path).publishers() == [], "reported once"
-
-
 def test_neither_a_file_that_is_gone_nor_a_plan_without_targets_needs_anything(
     tmp_path: Path,
 ) -> None:
     places(tmp_path, "collector:").remember(WITHDRAWAL)
     assert not (tmp_path / "places.json").exists()
-    old = tmp_path / "old.txt"
+    old = tmp_path / "old" / "sharectl.txt"
     places(tmp_path, f"file:{old}").remember(PLAN)
     (emptying,) = places(tmp_path).publishers()
     assert (emptying.publish(WITHDRAWAL), old.exists()) == (str(old), False)
+    assert places(tmp_path).publishers() == []
 
 
 def test_a_broken_file_is_named_and_the_next_plan_begins_a_new_one(tmp_path: Path) -> None:
-    broken = '{"schema_version": 1, "places": {"file:/x": {"sequence": "a"}}}'
+    broken = '{"schema_version": 1, "places": {"file:/x": "a"}}'
     (tmp_path / "places.json").write_text(broken)
     for action in (
         places(tmp_path).publishers,

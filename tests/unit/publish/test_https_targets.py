@@ -74,14 +74,14 @@ def drip(request: BaseHTTPRequestHandler) -> None:
 
 REFUSED: dict[str, tuple[Answer, str]] = {
     "another text": (serving(render(PLAN).encode()), "is not what .* holds"),
-    "500": (serving(render(PLAN, SEAL).encode(), 500), "the server answers 500"),
-    "long": (serving(bytes(3 * TEXT_MAX_BYTES)), "has more than 1048576 bytes"),
-    "short": (serving(b"# sharectl: 1\n", Content_Length="1000"), "cannot be fetched"),
-    "slow": (drip, r"cannot be fetched: no answer within 0\.5 s"),
-    "elsewhere": (serving(b"", 302, Location="/there"), "redirects to /there; write the URL"),
+    "500": (serving(render(PLAN, SEAL).encode(), 500), "http-status: .*500"),
+    "long": (serving(bytes(3 * TEXT_MAX_BYTES)), "too-big"),
+    "short": (serving(b"# sharectl: 1\n", Content_Length="1000"), "http-garbled"),
+    "slow": (drip, "timeout"),
+    "elsewhere": (serving(b"", 302, Location="/there"), "redirected: .*/there"),
     "nowhere": (
         serving(b"", 302, Location="https://[\x1b[31m\x9b"),
-        r"to https://\[\\x1b\[31m\\x9b;",
+        r"redirected: .*https://\[.*x1b\[31m",
     ),
 }
 
@@ -106,10 +106,10 @@ def test_a_server_that_nobody_vouches_for_is_not_believed(
     missing = replace(at(server), ca_file=tmp_path / "no.pem")
     gone = HttpsWay(Path("x"), "https://127.0.0.1:1/x")
     for way, problem in (
-        (replace(at(server), ca_file=None), "CERTIFICATE_VERIFY_FAILED"),
-        (elsewhere, "CERTIFICATE_VERIFY_FAILED"),
-        (missing, r"no\.pem cannot be read"),
-        (gone, "refused"),
+        (replace(at(server), ca_file=None), "bad-certificate"),
+        (elsewhere, "bad-certificate"),
+        (missing, "bad-ca-file"),
+        (gone, "no-connection"),
     ):
         with pytest.raises(PublishError, match=problem):
             fetch(way)
@@ -130,6 +130,6 @@ def test_a_server_without_end_is_read_to_the_limit(server: WebServer, head: byte
             sent += 2**20
 
     server.answer = answer
-    with pytest.raises(PublishError, match="has more than 1048576 bytes"):
+    with pytest.raises(PublishError, match="too-big"):
         fetch(at(server))
     assert sent < 100 * 2**20

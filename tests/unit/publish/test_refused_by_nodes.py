@@ -15,7 +15,7 @@ from sharectl.plan.nodes import MOST_CORES
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.publish.collector import CollectorPublisher
 from sharectl.publish.https import HttpsPublisher
-from sharectl.publish.text import FilePublisher, Seal, refusal, render
+from sharectl.publish.text import FilePublisher, Seal, render
 from tests.fakes import NOW, running, snapshot
 
 TARGET = Target("wn-1", "alice", 8, "cms", 8)
@@ -58,9 +58,14 @@ def test_a_plan_that_nodes_refuse_leaves_by_no_transport(
             way.publish(plan)
         assert f"nodes would refuse it ({code})" in str(raised.value)
     assert not file.exists()
-    assert refusal(PLAN, "p", NOW) is None
+
+
+def test_a_node_has_one_target(tmp_path: Path) -> None:
+    publisher = FilePublisher(tmp_path / "sharectl.txt", Seal("p"))
+    publisher.publish(PLAN)
     twice = replace(PLAN, targets=(TARGET, replace(TARGET, node="WN-1")))
-    assert refusal(twice, "p", NOW) == "node 'wn-1' has two targets"
+    with pytest.raises(PublishError, match="two targets"):
+        publisher.publish(twice)
 
 
 def test_more_targets_than_nodes_read_are_not_published(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 CONFIGURED = (
     ("pledges",),
-    ("ledger", "info"),
+    ("ledger", "check"),
     ("explain", "group", "cms"),
     ("explain", "node", "cn-01", "--cycle", "3"),
     ("explain", "cycle"),

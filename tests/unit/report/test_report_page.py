@@ -70,7 +70,7 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     pages = {
         "ten minutes": (ten_minutes({"cms": 1.35}), replace(SUBJECT, problems=notes)),
         "days": (series(3, TWO), SUBJECT),
-        "imported": (series(0.5, TWO, imported=True, sizes=(1, 0)), SUBJECT),
+        "unknown": (series(0.5, TWO, unknown=True), SUBJECT),
         "no pledges": (series(0.1, {"cms": 0.0}), Subject("", APRIL)),
         "lost": (replace(series(0.2), buckets=tuple(lost)), SUBJECT),
         "empty": (Series(APRIL, APRIL + DAY, 300), SUBJECT),
@@ -96,8 +96,6 @@ def test_more_sizes_than_patterns_share_the_last_layer() -> None:
     layers = curves.layers_of(series(1, sizes=tuple(range(1, 11))))
     assert (len(layers), list(layers)[-1]) == (LAYERS, "others")
     assert sorted(size for sizes in layers.values() for size in sizes) == list(range(1, 11))
-    names = list(curves.layers_of(series(1, sizes=(8, 0, 1))))
-    assert names == ["1 core", "8 cores", "multicore"]
 
 
 def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
@@ -109,7 +107,7 @@ def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     rms = (mean / sum(point.cycles for point in points)) ** 0.5
     assert atlas["shortfall_rms_hs06"] == pytest.approx(rms)
     assert atlas["shortfall_hs06"] < rms
-    period: Mapping[str, Any] = curves.summary(series(1, imported=True))
+    period: Mapping[str, Any] = curves.summary(series(1, unknown=True))
     of_pool = ("idle_cores", "idle_core_hours", "targets", "cycle_seconds", "shortfall_rms_hs06")
     assert [period["pool"][key] for key in of_pool] == [None] * 5
     lacks = ("due_hs06", "shortfall_hs06", "shortfall_rms_hs06")
@@ -173,7 +171,6 @@ def test_changes_of_mode_switch_and_configuration_are_marks_of_the_main_figure()
     first, _ = made()
     states: list[dict[str, Any]] = [
         {"reason": "targets"},
-        {"imported": True, "configuration": "of a log"},
         {"observed": True},
         {"reason": "disabled"},
         {"reason": "disabled", "configuration": "another"},
@@ -185,7 +182,7 @@ def test_changes_of_mode_switch_and_configuration_are_marks_of_the_main_figure()
     ]
     marks = [*changes(records)]
     assert [(at - APRIL, word) for at, word in marks] == [
-        *((2000, "observe"), (3000, "off"), (4000, "configured"), (5000, "on")),
+        *((1000, "observe"), (2000, "off"), (3000, "configured"), (4000, "on")),
     ]
     page = page_of(series(0.1, TWO), replace(SUBJECT, mode="steer", marks=marks))
     assert "Mode: steer." in page
