@@ -193,7 +193,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
     before = ledger.last_complete(0, record.taken_at)
     decided = record.complete and not record.imported
     again = _decided_again(record, config) if decided else None
-    otherwise = decisions.explain_cycle(record, again)
+    otherwise = decisions.explain_cycle(again) if again else None
     _print(cycle_page(record, before, again, otherwise), arguments)
     return 0
 

@@ -16,8 +16,6 @@ from sharectl.plan.records import GROUP_REASONS
 from sharectl.plan.settings import STRATEGIES
 
 CHANGES = {
-    "pending": "other jobs wait",
-    "error": "the group uses more or less power",
     "deadband": "the deadband is narrower or wider",
     "dwell": "targets need not stay as long",
     "max-nodes": "more nodes may be under targets",
@@ -28,15 +26,10 @@ CHANGES = {
     "not-draining": "nodes are not being drained",
     "open": "START of nodes lets the waiting jobs in",
     "obeying": "nodes act on their targets",
-    "answering": "the silent sources answer",
-    "enabled": "sharectl is enabled",
 }
 """Code of what would change a decision -> what it is."""
 
-_JOB_CTL = {
-    **dict.fromkeys(QUIET, "the node is well"),
-    **REMEDIES,
-}
+_JOB_CTL = {**dict.fromkeys(QUIET, "the node is well"), **REMEDIES}
 _EXPIRED = {EXPIRED: "the plan before ran out before it was renewed"}
 _FAMILIES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "plan": ("why a plan has targets, or none", {**REASONS, **_EXPIRED}),

@@ -134,9 +134,9 @@ def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
         assert (ended.code, "cycle 3" in ended.out, "cycle 4" in ended.err) == (0, True, True)
     content = run("explain", "cycle", "--json").json
     assert (content["complete"], content["reason"], content["changes"]) == (False, None, None)
-    # The silent source is unknown, and nothing was decided again.
-    assert (content["agrees"], content["decided_again"]) == (None, None)
-    assert [flip["code"] for flip in content["would_change"]] == ["answering"]
+    # Nothing was decided again.
+    again = (content[key] for key in ("agrees", "decided_again", "would_change"))
+    assert [*again] == [None] * 3
 
 
 @pytest.mark.usefixtures("kept")
@@ -197,8 +197,6 @@ def test_a_cycle_that_was_kept_from_publishing_shows_its_changes(run: Run, tmp_p
         assert run("explain", *subject, "--json").json["would_change"]
     content = run("explain", "cycle", "--json").json
     assert content["changes"]["counts"]["dropped"] == 4
-    first = content["would_change"][0]
-    assert (first["code"], first["outcome"]) == ("enabled", "4 targets")
     assert content["decided_again"] == "4 targets"
 
 
