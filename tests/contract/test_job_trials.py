@@ -14,9 +14,16 @@ import pytest
 from sharectl.condor.ad_rows import row_of
 from sharectl.condor.deadline import Answer, Question
 from sharectl.model import Source
-from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
-from sharectl.snapshot.job_trials import Trial, ask_both, asking, kinds, tried
-from sharectl.snapshot.schedd_jobs import MOST_ROWS, JobKind, ScheddJobs
+from sharectl.snapshot.job_trials import Trial, ask_both, policy_of, stepped, tried
+from sharectl.snapshot.schedd_jobs import (
+    MOST_ROWS,
+    JobKind,
+    JobShape,
+    ScheddJobs,
+    Shapes,
+    shapes_of,
+)
+from sharectl.snapshot.slot_groups import SlotGroups
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -250,7 +257,9 @@ def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
 
 def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
     look = slots(*({"TotalSlotDisk": str(10**6 * (1 + number))} for number in range(1000)))
-    assert len(kinds(asking(row_of(ad), TOLD) for ad in look([*SLOT, "Machine"]))) == 1
+    rows = [row_of(ad) for ad in look([*SLOT, "Machine"])]
+    policies = [(row, policy_of(row, TOLD), ()) for row in rows]
+    assert len(SlotGroups(policies, stepped).of(())) == 1
     disk = "TARGET.Disk >= {}"
     assert unplaceable(look, wants(disk.format(10**9)), wants(disk.format(10**9 + 1))) == [1]
 

@@ -56,10 +56,17 @@ from sharectl.plan.nodes import NEVER_RAN, NO_SNIPPET, STALE, NodesConfig, never
 from sharectl.plan.waits import NodeCores
 from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
-from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
 from sharectl.snapshot.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
 from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
-from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs, count_pending
+from sharectl.snapshot.schedd_jobs import (
+    Job,
+    JobKind,
+    JobShape,
+    ScheddJobs,
+    Shapes,
+    count_pending,
+    shapes_of,
+)
 from sharectl.words import counted as number_of
 from sharectl.words import printable
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from sharectl.model import OtherJobs
-from sharectl.snapshot.job_shapes import JobShape
 from sharectl.snapshot.pool import MOST_OTHERS, _over_budget, cores_by_account, others, started_at
-from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs
+from sharectl.snapshot.schedd_jobs import Job, JobKind, JobShape, ScheddJobs
 from tests.fakes import NOW
 
 

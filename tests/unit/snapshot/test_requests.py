@@ -9,9 +9,8 @@ import classad2
 import pytest
 
 from sharectl.model import ClosedTo, Node
-from sharectl.snapshot.job_shapes import JobShape
 from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
-from sharectl.snapshot.schedd_jobs import JobKind, request_of
+from sharectl.snapshot.schedd_jobs import JobKind, JobShape, request_of
 
 SLOTS = (("wn-1", 8), ("wn-2", 8), ("wn-3", 16))
 NODES = {name: Node(name, name, cores, 10.0, controlled=True) for name, cores in SLOTS}
