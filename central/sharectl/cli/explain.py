@@ -298,7 +298,7 @@ _SUBJECTS = {
         _add_job,
         options.COMMON,
         "what stands in the way of a job, clause by clause",
-        "exit codes: 0 it is explained, 1 no access point knows the job or its expressions "
+        "exit codes: 0 it is explained, 1 no access point has the job or its expressions "
         "cannot be evaluated in time, 65 several access points have one of this number, 75 a "
         "daemon did not answer",
     ),

@@ -367,21 +367,12 @@ def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
     assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
 
 
-ONE_GPU = job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1")
-LACKING = [
-    ("(TARGET.GLIDEIN_ToDie - CurrentTime) > 60", "GLIDEIN_ToDie"),
-    ("CurrentTime + 60 < TARGET.GLIDEIN_ToDie", "GLIDEIN_ToDie"),
-    ("HAS_CVMFS_cms_cern_ch =?= True", "HAS_CVMFS_cms_cern_ch"),
-    ("TARGET.HasDocker", "HasDocker"),
-]
 REMEDIES = [
-    *((job(text), {}, "never", f"a node that offers {name}: none does") for text, name in LACKING),
-    (job(), {"Start": "MY.Well =?= True"}, "never", "a node that publishes Well"),
-    (job(), {"Start": "MY.Heat < 9", "Heat": "10"}, "never", "a node that meets the clause"),
-    (job(), {"Start": "Heat < 9 || TARGET.IsSite", "Heat": "10"}, "never", "the site's config"),
-    (ONE_GPU, {}, "never", law.NO_GPUS),
+    (job("TARGET.HasDocker"), {}, "never", "the job's requirements: condor_qedit"),
+    (job(), {"Start": "MY.Well =?= True"}, "never", "the site's configuration"),
+    (job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1"), {}, "never", "a node that has it"),
     (job(), {"Cpus": "0"}, "obstacles", "jobs that end there"),
-    (job(), {"Cpus": "0", "TotalSlotCpus": "0"}, "never", law.NONE_AT_ALL),
+    (job(), {"Cpus": "0", "TotalSlotCpus": "0"}, "never", law.TOO_LARGE),
 ]
 """Job, attributes of the slots, list of obstacles, and the remedy of its one row."""
 
