@@ -6,7 +6,7 @@ Collector and schedds count the jobs: their answers grow with kinds of jobs, not
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -59,7 +59,6 @@ from sharectl.shares.groups import first_part, group_of
 from sharectl.snapshot.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
 from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
 from sharectl.snapshot.schedd_jobs import (
-    Job,
     JobKind,
     JobShape,
     ScheddJobs,
@@ -126,9 +125,11 @@ def read_collector(collector: Any, access: CondorPool, now: int) -> CollectorAns
     most_cores = 1
     for ads in slots_in_parts(collector, sorted(machines.names), PROJECTION):
         nodes += nodes_of(ads, access, machines, now)
-        jobs = [job for ad in ads for job in _jobs_in(ad)]
-        running += access.running(jobs, machines.names, now)
-        held_cores += cores_by_account(jobs)
+        for account, job in chain.from_iterable(
+            _jobs_in(ad, access, machines.names, now) for ad in ads
+        ):
+            running.append(job)
+            held_cores[account] += job.cores
         most_cores = max(most_cores, *(_amount(ad, "TotalSlotCpus") for ad in ads), 1)
         ads.clear()
     if not (access.true_sizes and nodes):
@@ -170,12 +171,9 @@ def nodes_of(
     ads: Iterable[Any], access: CondorPool, machines: PoolMachines, now: int
 ) -> tuple[Node, ...]:
     """Execute points that have these slots, by host name; those of other machines are left out."""
-    by_machine: dict[str, list[Any]] = {}
-    for ad in ads:
-        by_machine.setdefault(machine_of(ad), []).append(ad)
     names, control = machines
     nodes = []
-    for machine, slot_ads in sorted(by_machine.items()):
+    for machine, slot_ads in sorted(_by_machine(ads).items()):
         if machine not in names:
             continue
         facts = [facts_of(ad, now, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
@@ -207,6 +205,13 @@ def nodes_of(
     return tuple(nodes)
 
 
+def _by_machine(ads: Iterable[Any]) -> dict[str, list[Any]]:
+    by_machine: defaultdict[str, list[Any]] = defaultdict(list)
+    for ad in ads:
+        by_machine[machine_of(ad)].append(ad)
+    return by_machine
+
+
 def _amount(ad: Any, name: str) -> int:
     return whole(evaluated(ad, name), 0)
 
@@ -226,20 +231,35 @@ def _hs06_per_core(
     return (node_hs06 or access.pool.default_node_hs06) / (node_cores or DEFAULT_NODE_CORES)
 
 
-def _jobs_in(ad: Any) -> Iterator[Job]:
-    """Jobs in a slot: those of its dynamic slots, or its own."""
-    names = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
+def _jobs_in(
+    ad: Any, access: CondorPool, names: Mapping[str, str], now: int
+) -> Iterator[tuple[Optional[str], RunningJobs]]:
+    """AccountingGroup and job of each dynamic slot of a slot, or of the slot itself.
+
+    ``names`` is host name -> name of the node, ``now`` Unix time.
+    """
+    attributes = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
     rows: Iterable[Sequence[Any]] = ()
     if flag(ad, "PartitionableSlot") or sequence(evaluated(ad, "ChildCpus")):
-        rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in names))
+        rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in attributes))
     elif evaluated(ad, "State") == "Claimed":
-        rows = [[evaluated(ad, name) for name in names]]
-    machine, power = machine_of(ad), _power(ad)
+        rows = [[evaluated(ad, name) for name in attributes]]
+    machine, hs06_per_core = machine_of(ad), _hs06_per_core(access, *_power(ad))
     for cores, group, start, entered, memory in rows:
         since = whole(start, 0) or whole(entered, 0)
         # One string for the jobs of a group, of which there are a hundred thousand.
         account = sys.intern(group[:MAX_TEXT]) if isinstance(group, str) else None
-        yield Job(machine, account, whole(cores, 1, 1), since, whole(memory, 0), *power)
+        yield (
+            account,
+            RunningJobs(
+                node=names.get(machine, machine.partition(".")[0]),
+                group=group_of(account, access.groups),
+                cores=whole(cores, 1, 1),
+                hs06_per_core=hs06_per_core,
+                seconds=max(0, now - since) if since else 0,
+                memory_mib=whole(memory, 0),
+            ),
+        )
 
 
 # ---- pool
@@ -355,20 +375,6 @@ class CondorPool:
         sources = [*(answer.source for answer in answers.values()), *absent]
         return jobs, sources, trial, requests
 
-    def running(
-        self, jobs: Iterable[Job], names: Mapping[str, str], now: int
-    ) -> Iterable[RunningJobs]:
-        """Jobs of groups on nodes at Unix time ``now``; host name -> name of the node."""
-        for job in jobs:
-            yield RunningJobs(
-                node=names.get(job.machine, job.machine.partition(".")[0]),
-                group=self._group(job.accounting_group),
-                cores=job.cores,
-                hs06_per_core=_hs06_per_core(self, job.node_hs06, job.node_cores),
-                seconds=max(0, now - job.since) if job.since else 0,
-                memory_mib=job.memory_mib,
-            )
-
     def _group(self, accounting_group: Optional[str]) -> str:
         return group_of(accounting_group, self.groups)
 
@@ -415,20 +421,12 @@ def _over_budget(shapes: Sequence[JobShape]) -> Optional[str]:
     return f"{jobs} of {users}: it takes too long to try them on the nodes: no demand{example}"
 
 
-def cores_by_account(running: Iterable[Job]) -> Counter[Optional[str]]:
-    """AccountingGroup -> cores that its jobs hold."""
-    cores: Counter[Optional[str]] = Counter()
-    for job in running:
-        cores[job.accounting_group] += job.cores
-    return cores
-
-
 def others(
     groups: Container[str],
     cores: Counter[Optional[str]],
     answers: Iterable[ScheddJobs],
 ) -> tuple[OtherJobs, ...]:
-    """Largest parts of `OTHER`, at most `MOST_OTHERS`; ``cores`` as of `cores_by_account`."""
+    """Largest parts of `OTHER`, at most `MOST_OTHERS`; ``cores`` are held, by AccountingGroup."""
     jobs: Counter[Optional[str]] = Counter()
     for answer in answers:
         for kind, count in answer.pending.items():
@@ -493,9 +491,7 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
     for ads in slots_in_parts(collector, sorted(machines.names), PROJECTION):
         nodes = nodes_of(ads, access, machines, now)
         never = never_steered({n.name: NodeCores(n) for n in nodes}, access.nodes.controlled)
-        by_machine: dict[str, list[Any]] = {}
-        for ad in ads:
-            by_machine.setdefault(machine_of(ad), []).append(ad)
+        by_machine = _by_machine(ads)
         for node in nodes:
             own = by_machine[node.machine]
             codes = [code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in own]

@@ -83,23 +83,6 @@ _WAIT_PROJECTION = [
 _MOST_SLOTS = 10_000
 
 
-class Job(NamedTuple):
-    """A job that runs, by its slot."""
-
-    machine: str
-    """Host name, lower case."""
-    accounting_group: Optional[str]
-    cores: int
-    since: int
-    """Unix seconds; 0 if unknown."""
-    memory_mib: int = 0
-    """0 if unknown."""
-    node_hs06: Optional[float] = None
-    """Power of the whole machine; None if unknown."""
-    node_cores: Optional[int] = None
-    """Cores of the whole machine; None if unknown."""
-
-
 class JobKind(NamedTuple):
     """Kind of jobs as their schedd counts them."""
 
