@@ -22,10 +22,6 @@ CHANGES = {
     "max-target-share": "a larger share of the nodes may be under targets",
     "max-changed-nodes": "more nodes may change in one cycle",
     "controlled": "nodes are under control",
-    "not-reserved": "nodes are not reserved",
-    "not-draining": "nodes are not being drained",
-    "open": "START of nodes lets the waiting jobs in",
-    "obeying": "nodes act on their targets",
 }
 """Code of what would change a decision -> what it is."""
 

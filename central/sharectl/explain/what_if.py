@@ -9,7 +9,6 @@ from functools import partial
 from math import copysign
 from typing import Any, NamedTuple, Optional
 
-from sharectl.cycle.record import UNWILLING
 from sharectl.model import GroupControl, Node, Snapshot, Target
 from sharectl.plan.limits import deadband_hs06
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
@@ -29,18 +28,6 @@ LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
     "max-changed-nodes": ("max_changed_nodes", "control.max_changed_nodes", None),
 }
 """Code of a limit of the plan -> its field of `PlanLimits`, its key, the value that lifts it."""
-
-SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "controlled": ("under control (nodes.controlled)", {"controlled": True}),
-    "not-reserved": ("not reserved (nodes.reserved)", {"reserved": False}),
-    "not-draining": ("not being drained", {"draining": False}),
-    "open": ("open to the waiting jobs", {"closed": ()}),
-    "obeying": ("acting on targets", {"refusal": None, "deaf": None, "obeyed_sequence": 2**62}),
-}
-"""Code -> condition of nodes, fields of `Node` that meet it."""
-
-_LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "several-slots", "draining"})
-"""Reasons that go before the node's own."""
 
 
 @dataclass(frozen=True)
@@ -195,12 +182,11 @@ def group_levers(trials: Trials, group: str) -> Iterator[Lever]:
 def node_levers(trials: Trials, node: Node) -> Iterator[Lever]:
     """Changes that may give a node a target, or take it away."""
     case, target = trials.case, target_on(trials.decision, node.name)
-    if target is None:
-        for code in _switches_of(node, _reasons(trials.decision).get(node.name)):
-            yield _switched(code, {node.name}, "the node is")
-        givers = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
-    else:
+    givers = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
+    if target is not None:
         givers = {target.held_back}
+    elif not node.controlled:
+        yield _controlled({node.name}, "the node is")
     yield from limit_levers(trials)
     for control in trials.decision.groups:
         if control.group in givers:
@@ -211,11 +197,9 @@ def cycle_levers(trials: Trials) -> Iterator[Lever]:
     """Changes that may give the pool more targets, or fewer."""
     case, decision = trials.case, trials.decision
     yield from limit_levers(trials, stepwise=True)
-    reasons, names = _reasons(decision), dict[str, set[str]]()
-    for node in case.snapshot.nodes:
-        for code in _switches_of(node, reasons.get(node.name)):
-            names.setdefault(code, set()).add(node.name)
-    yield from (_switched(code, names[code], "all nodes are") for code in SWITCHES if code in names)
+    names = {node.name for node in case.snapshot.nodes if not node.controlled}
+    if names:
+        yield _controlled(names, "all nodes are")
     gives = Counter(target.held_back for target in decision.plan.targets)
     steered = [c for c in decision.groups if c.group in case.config.pledge_hs06]
     over = sorted(steered, key=lambda c: (-gives[c.group], -c.control_error_hs06))
@@ -256,34 +240,13 @@ def _limited(name: str, free: Optional[int], case: Case, value: Any) -> Case:
     return replace(case, config=replace(case.config, limits=limits))
 
 
-def _reasons(decision: Decision) -> dict[str, Optional[str]]:
-    return {record.node: record.reason for record in decision.nodes}
-
-
-def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
-    """Codes of `SWITCHES` that would change a node, which has no target for ``reason``."""
-    changes = {
-        "controlled": not node.controlled,
-        "not-reserved": node.reserved,
-        "not-draining": node.draining,
-        "open": bool(node.closed),
-        "obeying": reason in UNWILLING
-        or (reason in _LEFT_OUT_FIRST and (node.refusal or node.deaf) is not None),
-    }
-    return [code for code in SWITCHES if changes[code]]
-
-
-def _switched(code: str, names: Collection[str], subject: str) -> Lever:
-    words, values = SWITCHES[code]
-
+def _controlled(names: Collection[str], subject: str) -> Lever:
     def apply(case: Case, _: None) -> Case:
         nodes = tuple(
-            replace(node, **values) if node.name in names else node for node in case.snapshot.nodes
+            replace(node, controlled=node.controlled or node.name in names)
+            for node in case.snapshot.nodes
         )
-        state = case.state
-        if code == "obeying":
-            unheeding = {node: at for node, at in state.unheeding.items() if node not in names}
-            state = replace(state, unheeding=unheeding)
-        return replace(case, state=state, snapshot=replace(case.snapshot, nodes=nodes))
+        return replace(case, snapshot=replace(case.snapshot, nodes=nodes))
 
-    return Lever(code, f"{subject} {words}", None, None, apply)
+    words = f"{subject} under control (nodes.controlled)"
+    return Lever("controlled", words, None, None, apply)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import ceil
 from typing import Any, NamedTuple, Optional
 
@@ -27,7 +27,7 @@ from sharectl.condor.daemons import (
     grouped,
 )
 from sharectl.model import IN_SLOTS
-from sharectl.shares.demand import STARTED_SECONDS, JobWait, shared_out
+from sharectl.shares.demand import STARTED_SECONDS, JobWait
 
 LEAST_GRAIN_MIB = 128
 """What HTCondor itself rounds a request for memory up to (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
@@ -53,9 +53,8 @@ COUNTED_KEYS = (
 MOST_ROWS = 2000
 """Rows of an answer. Where each job has a RequestMemory of its own, there is a row a job.
 
-Beyond so many the jobs are counted without memory, which is that of a sample then.
+Beyond so many the jobs are counted without memory, which is unknown then.
 """
-MEMORY_SAMPLE_JOBS = 2000
 ALL_TELL_JOBS = 1000
 """Pending jobs that all tell their waiting times."""
 SAMPLE_JOBS = 300
@@ -116,30 +115,16 @@ class ScheddJobs(NamedTuple):
 def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
     rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
-    counted = counted_jobs(schedd, charged(rows), most_cores)
-    if counted is not None:
-        return counted
-    rows = grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1])
-    without = counted_kinds(charged(rows), most_cores)
-    every = max(1, sum(without.values()) // MEMORY_SAMPLE_JOBS)
-    constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
-    sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
-    seen = counted_kinds(charged(sample), most_cores)
-    return with_waits(schedd, with_memory(without, seen), most_cores)
-
-
-def counted_jobs(schedd: Any, rows: Sequence[Any], most_cores: int) -> Optional[ScheddJobs]:
-    """Pending jobs of all these rows; None if some are cut off."""
     if len(rows) >= MOST_ROWS:
-        return None
-    return with_waits(schedd, counted_kinds(rows, most_cores), most_cores)
+        rows = grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1])
+    return counted_jobs(schedd, charged(rows), most_cores)
 
 
-def with_waits(schedd: Any, counted: Mapping[JobKind, int], most_cores: int) -> ScheddJobs:
-    """Pending jobs by kind, with a sample of waiting times."""
+def counted_jobs(schedd: Any, rows: Iterable[Any], most_cores: int) -> ScheddJobs:
+    """Pending jobs of all these rows by kind, with a sample of waiting times."""
+    counted = counted_kinds(rows, most_cores)
     late, unmaterialized = late_jobs(charged(factories(schedd)), most_cores)
-    waits = tuple(sampled_waits(schedd, counted, most_cores))
-    return ScheddJobs(counted, waits, late, unmaterialized)
+    return ScheddJobs(counted, sampled_waits(schedd, counted, most_cores), late, unmaterialized)
 
 
 def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[JobKind]:
@@ -155,20 +140,6 @@ def number_in(row: Any) -> int:
     """Jobs of a row; a parallel job counts once for each slot that it wants (machine_count)."""
     slots = row.get("MaxHosts") if row.get("JobUniverse") == PARALLEL else 1
     return whole(row.get("JobCount"), 1) * whole(slots, 1, 1, _MOST_SLOTS)
-
-
-def with_memory(counted: Mapping[JobKind, int], sample: Mapping[JobKind, int]) -> Counter[JobKind]:
-    """Jobs counted without memory, with that of a sample, group by group and size by size."""
-    seen: defaultdict[tuple[Optional[str], int], Counter[int]] = defaultdict(Counter)
-    for kind, jobs in sample.items():
-        seen[kind[:2]][kind.memory_mib] += jobs
-    return Counter(
-        {
-            kind._replace(memory_mib=memory_mib): share
-            for kind, jobs in counted.items()
-            for memory_mib, share in shared_out(jobs, seen[kind[:2]]).items()
-        }
-    )
 
 
 def late_jobs(
@@ -197,7 +168,7 @@ def late_jobs(
 
 def sampled_waits(
     schedd: Any, counted: Mapping[JobKind, int], most_cores: int
-) -> Iterable[JobWait]:
+) -> tuple[JobWait, ...]:
     """Sample of jobs that wait or have just started; empty if the schedd cannot tell."""
     by_cores: Counter[int] = Counter()
     for kind, jobs in counted.items():
@@ -217,7 +188,7 @@ def sampled_waits(
     except Exception:  # noqa: BLE001 - waiting times are unknown then, and nothing hangs on them
         return ()
     # Of the jobs that were cut off nobody knows which they are.
-    return () if len(ads) >= MOST_SAMPLED else waits_in(charged(ads), most_cores, steps)
+    return () if len(ads) >= MOST_SAMPLED else tuple(waits_in(charged(ads), most_cores, steps))
 
 
 def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
@@ -360,7 +331,8 @@ def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
         _shape(row, written[id(row)], clusters.get(row.get(CLUSTER), {}), name, most_cores)
         for row in seen
     ]
-    jobs = counted_jobs(schedd, rows, most_cores) if not more else None
+    cut_off = more or len(rows) >= MOST_ROWS
+    jobs = None if cut_off else counted_jobs(schedd, rows, most_cores)
     return Shapes(
         (*_affordable(shapes), *_rest(schedd, more | trimmed, shapes, most_cores)),
         complete,

@@ -7,7 +7,6 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.condor.expressions import alternatives
 from sharectl.explain.asks import group_of, sizes
 from sharectl.explain.turn import (
     OLD_SECONDS,
@@ -170,22 +169,6 @@ def test_accounting_ads_of_a_negotiator_without_a_cycle_know_no_quota() -> None:
     assert (unknown.quota, code(facts(unknown), "cms.u")) == (None, None)
     static = group_of({**ad, "SubtreeQuota": 6.0, "EffectiveQuota": 6.0})
     assert (static.quota, static.subtree_quota) == (6.0, 8.0)
-
-
-@pytest.mark.parametrize(
-    ("expression", "ways"),
-    [
-        ("A || B && C || (D || E)", ("A", "B && C", "(D || E)")),
-        ("(A || B)", ("A", "B")),
-        ('A && "x || y" == B', ('A && "x || y" == B',)),
-        ("A || B ? C : D", ("A || B ? C : D",)),
-        ("A", ("A",)),
-    ],
-)
-def test_alternatives_are_those_of_the_loosest_operator(
-    expression: str, ways: tuple[str, ...]
-) -> None:
-    assert alternatives(expression) == ways
 
 
 TIMES = WaitTimes(3, 300, 900)

@@ -11,7 +11,6 @@ from sharectl.explain.codes import CHANGES
 from sharectl.explain.what_if import (
     LIFTED,
     NEITHER,
-    SWITCHES,
     Case,
     Trials,
     cycle_levers,
@@ -75,31 +74,14 @@ def test_deadbands_are_found_to_half_a_per_cent() -> None:
         assert least <= (becomes or 0) < most
 
 
-@pytest.mark.parametrize(
-    ("code", "state"),
-    [
-        ("controlled", {"controlled": False}),
-        ("not-reserved", {"reserved": True}),
-        ("not-draining", {"draining": True}),
-        ("obeying", {"refusal": "unsigned"}),
-        ("obeying", {"deaf": "no-snippet"}),
-    ],
-)
-def test_nodes_that_are_left_out_are_named_all_together(code: str, state: dict[str, Any]) -> None:
-    out = replace(THREE, nodes=tuple(replace(node, **state) for node in THREE.nodes))
-    words, _ = SWITCHES[code]
+def test_nodes_that_are_not_under_control_are_named_all_together() -> None:
+    out = replace(THREE, nodes=tuple(replace(node, controlled=False) for node in THREE.nodes))
     for subject, nodes, outcome in (
         ("node", "the node is", "a target"),
         ("pool", "all nodes are", "3 targets"),
     ):
-        expected = [(f"{nodes} {words}", None, None, outcome)]
-        assert changes(case(out, "many"), subject, code) == expected
-
-
-def test_nodes_that_did_not_obey_are_tried_as_if_they_had() -> None:
-    of = case(THREE, "many")
-    of = replace(of, state=State(unheeding=dict.fromkeys(("wn-1", "wn-2", "wn-3"), NOW - 1)))
-    assert [outcome for *_, outcome in changes(of, "pool", "obeying")] == ["3 targets"]
+        expected = [(f"{nodes} under control (nodes.controlled)", None, None, outcome)]
+        assert changes(case(out, "many"), subject, "controlled") == expected
 
 
 @pytest.mark.parametrize("strategy", ["pair", "many"])
@@ -128,7 +110,7 @@ def test_a_small_number_of_decisions_is_kept_and_seen() -> None:
     assert again.remaining < 0
 
 
-def test_every_limit_and_every_switch_has_its_code() -> None:
+def test_every_limit_has_its_code() -> None:
     bounds = {field.name for field in fields(PlanLimits)} - {"multicore_cores", "deadband_hs06"}
     assert {name for name, _, _ in LIFTED.values()} == bounds
-    assert {*LIFTED, *SWITCHES, "deadband"} == set(CHANGES)
+    assert {*LIFTED, "controlled", "deadband"} == set(CHANGES)

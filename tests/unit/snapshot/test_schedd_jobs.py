@@ -22,7 +22,6 @@ from sharectl.snapshot.schedd_jobs import (
     counted_memory_mib,
     sampled_waits,
     steps_of,
-    with_memory,
 )
 from tests.fakes import NOW
 
@@ -86,25 +85,6 @@ def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
     assert memory_mib == counted
 
 
-def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
-    counted: dict[JobKind, int] = {
-        JobKind("cms", 1, 0): 101,
-        JobKind("atlas", 8, 0): 3,
-        JobKind("lhcb", 1, 0): 5,
-    }
-    sample: dict[JobKind, int] = {
-        JobKind("cms", 1, 1024): 2,
-        JobKind("cms", 1, 2048): 2,
-        JobKind("atlas", 8, 16384): 1,
-    }
-    assert with_memory(counted, sample) == {
-        JobKind("cms", 1, 1024): 50,
-        JobKind("cms", 1, 2048): 51,
-        JobKind("atlas", 8, 16384): 3,
-        JobKind("lhcb", 1, 0): 5,
-    }
-
-
 # ---- waiting times
 
 
@@ -151,7 +131,7 @@ def sampled(schedd: FakeSchedd, pending: dict[int, int], most_cores: int = 64) -
     counted: dict[JobKind, int] = {
         JobKind("cms", cores, 0): jobs for cores, jobs in pending.items()
     }
-    return list(sampled_waits(schedd, counted, most_cores))
+    return [*sampled_waits(schedd, counted, most_cores)]
 
 
 @pytest.mark.parametrize(
