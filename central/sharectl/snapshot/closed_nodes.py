@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Optional
 
-from sharectl.condor.ad_rows import LITERAL, AdRow, clauses_of, resources_of, seen_by
+from sharectl.condor.ad_rows import LITERAL, AdRow, resources_of, seen_by
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, is_true, value_of
 from sharectl.condor.expressions import with_clock
 from sharectl.model import ClosedTo, Kind
-from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, freed
+from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, clauses_in, freed
 
 MAX_CLAUSE = 300
 """Characters of a clause that are reported."""
@@ -56,9 +56,13 @@ class Slots:
         self._clauses: dict[str, tuple[str, ...]] = {}
         slots = []
         for row in map(_as_it_is, rows):
-            pairs = tuple(sorted(pair for pair in row.items() if not LITERAL.fullmatch(pair[1])))
-            clauses, looks_at = _telling(pairs, frozenset(row), of_jobs)
+            # A negotiator may not have seen yet that a clause looks at an attribute of jobs.
+            counting = [
+                c for c in clauses_in(row) if c.of_job <= of_jobs and _counts(c.of_slot, c.words)
+            ]
+            clauses = tuple(clause.text for clause in counting)
             self._clauses[_all(clauses)] = clauses
+            looks_at = frozenset().union(*(clause.of_slot for clause in counting))
             slots.append((row, {_ACCEPTS: _all(clauses)}, looks_at))
         self._kinds = SlotGroups(slots)
         self.machines = self._kinds.machines
@@ -141,26 +145,6 @@ def _as_it_is(row: AdRow) -> dict[str, str]:
 def _at_its_time(text: str) -> str:
     # The copy of a quiet slot's ad is minutes old.
     return with_clock(text, "MY.MyCurrentTime") if "time" in text.lower() else text
-
-
-@lru_cache(maxsize=1000)
-def _telling(
-    expressions: tuple[tuple[str, str], ...], names: frozenset[str], of_jobs: frozenset[str]
-) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Clauses of a slot's Requirements that can be told, and what they look at.
-
-    A negotiator may not have seen yet that a clause looks at an attribute of jobs: then they do
-    not tell it.
-    """
-    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
-    clauses: list[str] = []
-    looks_at: set[str] = set()
-    for clause in clauses_of(texts):
-        own, others, words = seen_by(clause.text, texts)
-        if others <= of_jobs and _counts(own, words):
-            clauses.append(clause.text)
-            looks_at |= own
-    return tuple(clauses), frozenset(looks_at)
 
 
 def _counts(slots: Collection[str], words: Iterable[str]) -> bool:

@@ -43,16 +43,15 @@ from sharectl.condor.ad_rows import (
     names_reached,
     resources_of,
     row_of,
-    seen_by,
 )
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, is_momentary, moments
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.expressions import alternatives, code_of, words_of_text
+from sharectl.condor.expressions import alternatives, words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind
 from sharectl.snapshot.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.snapshot.schedd_jobs import MOST_SHAPE_ROWS, JobKind, JobShape, Shapes
-from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, SlotQuery, freed
+from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, SlotQuery, clauses_in, freed
 
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.6 s on 2,000 nodes."""
@@ -441,15 +440,28 @@ def stepped(name: str, text: str) -> str:
 def policy_of(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
     """`ACCEPTS` and `OPEN` of a slot, and what they see of it when nothing runs there.
 
-    ``of_jobs`` are the attributes that jobs tell, in lower case.
+    They are its clauses that ask something of jobs and last, and those on time. A clause that looks
+    at an attribute that the slot lacks is left out: the slot may lack it for a moment. So is one on
+    an attribute that is not ``of_jobs``, which are those that jobs tell, in lower case.
     """
-    free = freed(row)
-    expressions = sorted(pair for pair in free.items() if not LITERAL.fullmatch(pair[1]))
-    own, seen = _lasting(
-        tuple(expressions), frozenset(free), unsure_of(row), moments(free), of_jobs
-    )
-    names = (*seen, *resources_of(row))
-    return {**{name: free[name] for name in names if name in free}, **own}
+    free, unsure = freed(row), unsure_of(row)
+    aged = moments(free)
+    parts: dict[str, list[str]] = {ACCEPTS: [], OPEN: []}
+    seen = set(resources_of(row))
+    for clause in clauses_in(free):
+        if clause.code not in ("site-start", "slot-requirements"):
+            continue
+        on_time = not ON_TIME.isdisjoint(clause.of_slot | clause.words)
+        momentary = (
+            any(is_momentary(name) or name in unsure for name in clause.of_slot)
+            or not FUNCTIONS.isdisjoint(clause.words)
+            or (on_time and not aged.isdisjoint(clause.of_slot))
+        )
+        asks = (clause.of_job or on_time) and not momentary
+        if asks and clause.of_slot <= free.keys() and clause.of_job <= of_jobs:
+            seen |= clause.of_slot
+            parts[OPEN if on_time else ACCEPTS].append(f"({clause.text})")
+    return {**{name: free[name] for name in seen if name in free}, **_joined(parts)}
 
 
 def unsure_of(row: AdRow) -> frozenset[str]:
@@ -461,34 +473,3 @@ def unsure_of(row: AdRow) -> frozenset[str]:
     return frozenset(
         [*(name for name in resources_of(row) if f"totalslot{name}" not in row), *local]
     )
-
-
-@lru_cache(maxsize=1000)
-def _lasting(
-    expressions: tuple[tuple[str, str], ...],
-    names: frozenset[str],
-    unsure: frozenset[str],
-    aged: frozenset[str],
-    of_jobs: frozenset[str],
-) -> tuple[AdRow, frozenset[str]]:
-    """Clauses of a slot's Requirements that ask something of jobs and last, and those on time.
-
-    Returns them by name, and what they look at. ``aged`` are points in time. A clause that looks at
-    an attribute that the slot lacks is left out: the slot may lack it for a moment. So is one
-    on an attribute that jobs do not tell.
-    """
-    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
-    parts: dict[str, list[str]] = {ACCEPTS: [], OPEN: []}
-    seen: set[str] = set()
-    for clause in clauses_of(texts):
-        own, others, words = seen_by(clause.text, texts)
-        momentary = any(is_momentary(name) or name in unsure for name in own)
-        momentary = momentary or not FUNCTIONS.isdisjoint(words)
-        on_time = not ON_TIME.isdisjoint(own | words)
-        momentary = momentary or (on_time and not aged.isdisjoint(own))
-        sites = code_of(clause) in ("site-start", "slot-requirements")
-        counts = sites and (others or on_time) and not momentary
-        if counts and own <= names and others <= of_jobs:
-            seen |= own
-            parts[OPEN if on_time else ACCEPTS].append(f"({clause.text})")
-    return _joined(parts), frozenset(seen)

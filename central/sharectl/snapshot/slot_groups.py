@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
-from sharectl.condor.ad_rows import LITERAL, AdRow, emptied, long_of, names_reached
+from sharectl.condor.ad_rows import (
+    LITERAL,
+    AdRow,
+    clauses_of,
+    emptied,
+    long_of,
+    names_reached,
+    seen_by,
+)
 from sharectl.condor.ads import ad_of_long
+from sharectl.condor.expressions import code_of
 
 MOST_VIEWS = 50
 """Sets of attributes that jobs look at for which kinds of slots are kept in memory."""
@@ -19,6 +28,35 @@ SlotQuery = Callable[[Sequence[str]], Iterable[Any]]
 def freed(row: AdRow) -> dict[str, str]:
     """Row of a slot when nothing runs there."""
     return {name.lower(): text for name, text in emptied(row).items()}
+
+
+class SlotClause(NamedTuple):
+    """Clause of a slot's Requirements, and attributes and words in lower case."""
+
+    text: str
+    code: str
+    """Of `sharectl.explain.job.OBSTACLES`."""
+    of_slot: frozenset[str]
+    """Attributes of the slot that it looks at, directly or not."""
+    of_job: frozenset[str]
+    words: frozenset[str]
+
+
+def clauses_in(row: AdRow) -> tuple[SlotClause, ...]:
+    """Clauses of the Requirements of a slot."""
+    expressions = sorted(pair for pair in row.items() if not LITERAL.fullmatch(pair[1]))
+    return _clauses_in(tuple(expressions), frozenset(row))
+
+
+@lru_cache(maxsize=1000)
+def _clauses_in(
+    expressions: tuple[tuple[str, str], ...], names: frozenset[str]
+) -> tuple[SlotClause, ...]:
+    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
+    return tuple(
+        SlotClause(clause.text, code_of(clause), *map(frozenset, seen_by(clause.text, texts)))
+        for clause in clauses_of(texts)
+    )
 
 
 class SlotGroup:
