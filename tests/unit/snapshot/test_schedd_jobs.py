@@ -47,6 +47,18 @@ def test_cores_that_a_job_asks_for(cpus: str, counted: int) -> None:
     assert cores == counted
 
 
+@pytest.mark.parametrize(
+    ("memory", "counted"),
+    [
+        *[("1000", 1024), ("3 * 1000", 3072), ("undefined", 0), ('"8G"', 0), ("-1", 0)],
+        ("1e30", 0),
+    ],
+)
+def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
+    ((_, _, memory_mib, _),) = counted_kinds([job("1", memory)], 8)
+    assert memory_mib == counted
+
+
 MIB = st.integers(1, 2**50)
 
 
@@ -65,24 +77,6 @@ def test_no_job_is_lost_by_sharing_out(jobs: int, sample: dict[int, int]) -> Non
     assert sum(shared.values()) == jobs
     for kind, count in sample.items() if total else ():
         assert abs(shared.get(kind, 0) - jobs * count / total) <= 1
-
-
-@pytest.mark.parametrize(
-    ("memory", "counted"),
-    [
-        *[
-            ("1000", 1024),
-            ("undefined", 0),
-            ("3 * 1000", 3072),
-            ('"8G"', 0),
-            ("-1", 0),
-            ("1e30", 0),
-        ],
-    ],
-)
-def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
-    ((_, _, memory_mib, _),) = counted_kinds([job("1", memory)], 8)
-    assert memory_mib == counted
 
 
 # ---- waiting times
@@ -127,11 +121,9 @@ def ad(status: int, cores: int = 8, **others: object) -> dict[str, object]:
     }
 
 
-def sampled(schedd: FakeSchedd, pending: dict[int, int], most_cores: int = 64) -> list[JobWait]:
-    counted: dict[JobKind, int] = {
-        JobKind("cms", cores, 0): jobs for cores, jobs in pending.items()
-    }
-    return [*sampled_waits(schedd, counted, most_cores)]
+def sampled(schedd: FakeSchedd, pending: dict[int, int]) -> list[JobWait]:
+    counted: dict[JobKind, int] = {JobKind("cms", size, 0): jobs for size, jobs in pending.items()}
+    return [*sampled_waits(schedd, counted, 64)]
 
 
 @pytest.mark.parametrize(
