@@ -3,9 +3,9 @@
 A job's expressions may be anything: they are evaluated in a child that is killed at its deadline,
 may not take more memory than `MOST_MEMORY_BYTES`, and has a budget for each user
 (`sharectl.condor.accounts`). A job is *unplaceable* if its Requirements are false or undefined
-on every slot, or those of every slot are false for it: the negotiator's rule. A job that clauses on
-time alone keep out is *later* (`sharectl.condor.clock`). An error, or something else that changes
-from minute to minute, counts as placeable.
+on every empty slot, or those of every slot are false for it. A job that clauses on time alone keep
+out is *later* (`sharectl.condor.clock`). An error, or something else that changes from minute to
+minute, counts as placeable.
 
 Jobs beyond the budget of their user are no demand. Jobs that no slot takes would hold cores idle. A
 job too few costs its user little: those that were tried are of each size, and start as demand.
@@ -17,7 +17,7 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from math import floor, log
 from typing import Any, NamedTuple, Optional
@@ -51,7 +51,7 @@ from sharectl.condor.expressions import alternatives, words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind
 from sharectl.snapshot.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.snapshot.schedd_jobs import MOST_SHAPE_ROWS, JobKind, JobShape, Shapes
-from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, SlotQuery, clauses_in, freed
+from sharectl.snapshot.slot_groups import SlotGroups, SlotQuery, clauses_in, freed
 
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.6 s on 2,000 nodes."""
@@ -67,14 +67,6 @@ _NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
 _STEP = 1.03
 """Numbers from 1000 on within about this ratio make no kinds of slots."""
 _LOCAL_TIME = ("clockmin", "clockday")
-_PARTLY_FREE = (("cpus",), ("memory",), ("cpus", "memory"))
-"""Resources of which a slot has no more than a job requests: clauses may want few of them free."""
-_AT_LEAST = re.compile(
-    r"(?:TARGET\.)?(\w+) >= (?:MY\.)?Request\1\b|(?:TARGET\.)?(?:_condor_)?Request(\w+) <= "
-    r"(?:MY\.)?\2\b|MY\.\w+ > 0|\b1 <= MY\.Cpus\b",
-    re.IGNORECASE,
-)
-"""Usual conditions, to which an empty slot is as good as a partly free one."""
 _OF_ANY_SLOT = (
     "Requirements", "WithinResourceLimits", "MachineResources", "Machine", *OF_SLOTS
 )  # fmt: skip
@@ -354,22 +346,20 @@ class Machines:
             if any(is_momentary(word) or word in unsure for word in words)
             or (name in self._on_time and not self._moments.isdisjoint(words))
         )
-        policies = {policy[ACCEPTS]: policy for _, policy, _ in slots}
-        self._wants_few = any(_wants_few(text, policy) for text, policy in policies.items())
 
     def could_run(self, job: PendingJob, *, at_any_time: bool = False) -> bool:
-        """True if some slot could run a job, empty or partly free, or if that is not certain.
+        """True if some slot could run a job when nothing runs there, or if that is not certain.
 
         Without clauses on time if ``at_any_time``.
         """
-        clauses = self._clauses(job)
-        ad, join = _ad_of(job, clauses), _JOIN if at_any_time else _NOW
-        kinds = self._slots.of(self._slots.reached(job.words) - self._momentary)
-        if _first_match(join, ad, kinds):
-            return True
-        # Else three times as long for each job that is unplaceable.
-        wants_few = self._wants_few or any(_wants_few(clause, job.row) for clause in clauses)
-        return wants_few and any(_first_match(join, ad, kinds, few) for few in _PARTLY_FREE)
+        ad, join = _ad_of(job, self._clauses(job)), _JOIN if at_any_time else _NOW
+        tree = expression(join)
+        slots = self._slots.of(self._slots.reached(job.words) - self._momentary)
+        for place, slot in enumerate(slots):
+            if not is_refusal(value_of(tree, ad, slot.ad)):
+                slots.insert(0, slots.pop(place))  # the next job may match it too
+                return True
+        return False
 
     def _clauses(self, job: PendingJob) -> dict[str, bool]:
         """Clauses of a job, True with those on time; without those on the moment."""
@@ -396,34 +386,6 @@ def _ad_of(job: PendingJob, clauses: Mapping[str, bool]) -> Any:
 
 def _joined(parts: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: " && ".join(part) or "true" for name, part in parts.items()}
-
-
-def _wants_few(clause: str, texts: AdRow) -> bool:
-    """True if a clause may want at most so many cores or so much memory free."""
-    reached = names_reached(words_of_text(_AT_LEAST.sub("", clause)), texts)
-    return not reached.isdisjoint(("cpus", "memory"))
-
-
-def _first_match(join: str, ad: Any, slots: list[SlotGroup], few: Collection[str] = ()) -> bool:
-    """True if a job matches one of the slots, which is moved to the front.
-
-    The slots have no more of ``few`` resources than a job's literal request.
-    """
-    tree = expression(join)
-    for place, slot in enumerate(slots):
-        if not is_refusal(value_of(tree, ad, _partly_free(slot, few) if few else slot.ad)):
-            slots.insert(0, slots.pop(place))
-            return True
-    return False
-
-
-def _partly_free(slot: SlotGroup, few: Collection[str]) -> Any:
-    lines = []
-    for name, text in slot.row.items():
-        request = f"TARGET.Request{name}"
-        less = f"ifThenElse(({request} < {text}) =?= true, {request}, {text})"
-        lines.append(f"{name} = {less if name in few else text}")
-    return ad_of_long("\n".join(lines))
 
 
 # ---- what slots ask of jobs
