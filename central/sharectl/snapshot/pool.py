@@ -181,21 +181,23 @@ def nodes_of(
         deaf = deaf_code(facts)
         if machine in control.bypassed and deaf in (None, STALE):
             deaf = NO_SNIPPET
-        hs06, cores = _power(slot_ads[0])
+        hs06_per_core, published = _hs06_per_core(slot_ads[0], access)
         nodes.append(
             Node(
                 name=names[machine],
                 machine=machine,
                 cores=sum(_amount(ad, "TotalSlotCpus") for ad in slot_ads),
-                hs06_per_core=_hs06_per_core(access, hs06, cores),
+                hs06_per_core=hs06_per_core,
                 controlled=machine in control.controlled,
-                memory_mib=sum(map(_memory_mib, slot_ads)),
+                memory_mib=sum(
+                    _amount(ad, "TotalSlotMemory") or _amount(ad, "Memory") for ad in slot_ads
+                ),
                 reserved=machine in control.reserved,
                 draining=any(slot.is_draining for slot in facts),
                 obeyed_sequence=obeyed,
                 refusal=refusal,
                 deaf=None if control.rehearsed and deaf == NO_SNIPPET else deaf,
-                power_assumed=hs06 is None,
+                power_assumed=not published,
                 multicore_only=all(slot.multicore_only for slot in facts),
                 hot=any(slot.is_hot for slot in facts),
                 several_slots=sum(slot.is_partitionable for slot in facts) > 1,
@@ -216,19 +218,11 @@ def _amount(ad: Any, name: str) -> int:
     return whole(evaluated(ad, name), 0)
 
 
-def _memory_mib(ad: Any) -> int:
-    return _amount(ad, "TotalSlotMemory") or _amount(ad, "Memory")
-
-
-def _power(ad: Any) -> tuple[Optional[float], Optional[int]]:
-    """HS06 and cores of the whole machine; None of what it does not publish."""
-    return number(evaluated(ad, "t1_wn_hs06"), 0.0) or None, _amount(ad, "TotalCpus") or None
-
-
-def _hs06_per_core(
-    access: CondorPool, node_hs06: Optional[float], node_cores: Optional[int]
-) -> float:
-    return (node_hs06 or access.pool.default_node_hs06) / (node_cores or DEFAULT_NODE_CORES)
+def _hs06_per_core(ad: Any, access: CondorPool) -> tuple[float, bool]:
+    """HS06 of a core of the machine, and False if the machine does not publish its power."""
+    hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0)
+    cores = _amount(ad, "TotalCpus") or DEFAULT_NODE_CORES
+    return (hs06 or access.pool.default_node_hs06) / cores, bool(hs06)
 
 
 def _jobs_in(
@@ -244,7 +238,7 @@ def _jobs_in(
         rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in attributes))
     elif evaluated(ad, "State") == "Claimed":
         rows = [[evaluated(ad, name) for name in attributes]]
-    machine, hs06_per_core = machine_of(ad), _hs06_per_core(access, *_power(ad))
+    machine, (hs06_per_core, _) = machine_of(ad), _hs06_per_core(ad, access)
     for cores, group, start, entered, memory in rows:
         since = whole(start, 0) or whole(entered, 0)
         # One string for the jobs of a group, of which there are a hundred thousand.
