@@ -309,10 +309,6 @@ class CondorPool:
             for shape in shapes
             for group, cores, _ in requests.shares(shape.kind, shape.jobs, of_one_size=True)
         )
-        unmaterialized: Counter[str] = Counter()
-        for schedd in jobs:
-            for account, count in schedd.unmaterialized.items():
-                unmaterialized[self._group(account)] += count
         return Snapshot(
             now,
             nodes,
@@ -325,7 +321,6 @@ class CondorPool:
             unplaceable=unplaceable_jobs(pending, unplaceable),
             untried=trial.untried,
             over_budget=_over_budget(trial.over),
-            unmaterialized=unmaterialized,
         )
 
     def _ask_schedds(

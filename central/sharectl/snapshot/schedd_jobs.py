@@ -103,8 +103,6 @@ class ScheddJobs(NamedTuple):
     """Of jobs that wait or have just started, with AccountingGroup for the group."""
     late: Mapping[JobKind, int] = {}
     """Jobs that are materialised as soon as others of their cluster start."""
-    unmaterialized: Mapping[Optional[str], int] = {}
-    """AccountingGroup -> jobs that are not materialised before others of their cluster end."""
 
     @property
     def counted(self) -> tuple[JobKind, ...]:
@@ -123,8 +121,8 @@ def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
 def counted_jobs(schedd: Any, rows: Iterable[Any], most_cores: int) -> ScheddJobs:
     """Pending jobs of all these rows by kind, with a sample of waiting times."""
     counted = counted_kinds(rows, most_cores)
-    late, unmaterialized = late_jobs(charged(factories(schedd)), most_cores)
-    return ScheddJobs(counted, sampled_waits(schedd, counted, most_cores), late, unmaterialized)
+    late = late_jobs(charged(factories(schedd)), most_cores)
+    return ScheddJobs(counted, sampled_waits(schedd, counted, most_cores), late)
 
 
 def counted_kinds(rows: Iterable[Any], most_cores: int) -> Counter[JobKind]:
@@ -142,28 +140,22 @@ def number_in(row: Any) -> int:
     return whole(row.get("JobCount"), 1) * whole(slots, 1, 1, _MOST_SLOTS)
 
 
-def late_jobs(
-    clusters: Iterable[Any], most_cores: int
-) -> tuple[Counter[JobKind], Counter[Optional[str]]]:
-    """Jobs that are not materialised yet, of the ads of their clusters.
+def late_jobs(clusters: Iterable[Any], most_cores: int) -> Counter[JobKind]:
+    """Jobs that a factory makes as soon as others of its cluster start (max_idle), by kind.
 
-    First by kind those that a factory makes as soon as others of its cluster start (max_idle). Then
-    by AccountingGroup all others: they wait for others to end (max_materialize), their factory is
-    paused, or the size of each job is another one.
+    Jobs that wait for others to end (max_materialize), or of a paused factory, are no demand, and
+    neither are those of a cluster in which the size of each job is another one.
     """
     late: Counter[JobKind] = Counter()
-    others: Counter[Optional[str]] = Counter()
     for ad in clusters:
         total, made, limit, present, step, items = (
             whole(evaluated(ad, name), 0) for name in _OF_FACTORIES
         )
         jobs = max(0, (total or step * max(1, items)) - made)
         stopped = evaluated(ad, "JobFactoryPaused") or evaluated(ad, "JobMaterializeMaxIdle") == 0
-        makes = 0 if stopped or "RequestCpus" not in ad else min(jobs, max(0, limit - present))
-        if evaluated(ad, "JobUniverse") not in NO_SLOT:
-            late[kind_of(ad, most_cores)] += makes
-            others[account(ad.get("AccountingGroup"))] += jobs - makes
-    return +late, +others
+        if "RequestCpus" in ad and not stopped and evaluated(ad, "JobUniverse") not in NO_SLOT:
+            late[kind_of(ad, most_cores)] += min(jobs, max(0, limit - present))
+    return +late
 
 
 def sampled_waits(
