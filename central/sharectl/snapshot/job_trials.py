@@ -120,12 +120,12 @@ def ask_both(
         if answer.value is not None and answer.value.jobs is not None
     }
     part = 2 / 3 if shaped else 1
-    rest = {
+    unanswered = {
         name: question._replace(deadline_seconds=part * question.deadline_seconds)
         for name, question in plain.items()
         if name not in counted
     }
-    every = {**counted, **ask_all(rest)}
+    every = {**counted, **ask_all(unanswered)}
     return {name: every[name] for name in plain}, list(shapes.values())
 
 
@@ -142,26 +142,26 @@ def tried(
     """Trial of the shapes of all schedds, which are answers of `shapes_of`, on the slots."""
     queues: list[Shapes] = [answer.value for answer in answers if answer.value is not None]
     every = [shape for queue in queues for shape in queue.shapes]
-    alike: dict[str, list[JobShape]] = {}
+    by_ad: dict[str, list[JobShape]] = {}
     for shape in _in_turn(every, group_of):
         if shape.ad:
-            alike.setdefault(shape.ad, []).append(shape)
+            by_ad.setdefault(shape.ad, []).append(shape)
     attributes = [queue.attributes for queue in queues if queue.attributes is not None]
     common = frozenset.intersection(*attributes) if attributes else frozenset()
     of_jobs = frozenset(name for name in common if not name.startswith(_NEGOTIATORS))
     silent = [answer.source for answer in answers if answer.value is None]
     complete = not silent and all(queue.complete for queue in queues)
-    kinds = _by_kind(every, list(alike), group_of, cores_of) if complete else {}
+    kinds = _by_kind(every, list(by_ad), group_of, cores_of) if complete else {}
     # Jobs that are alike cost the one of their users who has the fewest.
-    users = [shapes[0].user for shapes in alike.values()]
+    users = [shapes[0].user for shapes in by_ad.values()]
     budgets = UserBudgets(users)
     nothing: tuple[Closed, int] = ({}, 0)
     (closed, skipped), problem = nothing, None
-    if alike:
-        try_all = partial(_try_all, look, of_jobs, list(alike), users, kinds)
+    if by_ad:
+        try_all = partial(_try_all, look, of_jobs, list(by_ad), users, kinds)
         (closed, skipped), problem = answer_within(budgets, try_all, deadline_seconds, nothing)
     by_result: defaultdict[int, list[JobShape]] = defaultdict(list)
-    for result, shapes in zip(budgets.results[: len(alike)], alike.values()):
+    for result, shapes in zip(budgets.results[: len(by_ad)], by_ad.values()):
         by_result[result] += shapes
     untried = len({shape.ad for result in (UNTRIED, TRYING) for shape in by_result[result]})
     untried += sum(shape.ad is None and not shape.over for shape in every)
@@ -212,11 +212,11 @@ def _by_kind(
             continue  # no demand, which closes and opens no node
         for cores in cores_of(shape.kind):
             kind = (group_of(shape.kind.account), cores)
-            own = kinds.setdefault(kind, set())
+            may_be_tried = kinds.setdefault(kind, set())
             if not shape.ad:
                 untried.add(kind)
             elif shape.start_knows:
-                own.add(numbers[shape.ad])
+                may_be_tried.add(numbers[shape.ad])
     return {kind: sorted(kinds[kind]) for kind in kinds if kind not in untried and kind[0] != OTHER}
 
 
@@ -322,11 +322,11 @@ class Machines:
         self.attributes, self.over = affordable_words((job.words for job in jobs), users)
         requests = (_REQUEST.fullmatch(word) for word in {*self.attributes, *of_jobs, *_REQUESTS})
         totals = (f"TotalSlot{match[1]}" for match in requests if match)
-        own = filter(_ATTRIBUTE.fullmatch, self.attributes)
+        names = filter(_ATTRIBUTE.fullmatch, self.attributes)
         # Nodes have most texts in common, and one string is enough for all.
         self.rows = [
             {sys.intern(name): sys.intern(text) for name, text in row_of(ad).items()}
-            for ad in look([*_OF_ANY_SLOT, *totals, *own])
+            for ad in look([*_OF_ANY_SLOT, *totals, *names])
         ]
         rows = [clocked(row, now) for row in self.rows]
         slots = [(row, policy_of(row, of_jobs), ()) for row in rows]

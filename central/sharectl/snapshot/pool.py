@@ -380,18 +380,18 @@ class CondorPool:
                 for kind, jobs in jobs_by_kind.items():
                     of_one_size = kind.request in nowhere
                     total.update(requests.shares(kind, jobs, of_one_size=of_one_size))
-        rest: Counter[Kind] = Counter()
+        untried: Counter[Kind] = Counter()
         for shape in without_demand:
             for request, jobs in requests.shares(shape.kind, shape.jobs, of_one_size=True).items():
                 if shape.over:
-                    rest[request[:2]] += jobs
+                    untried[request[:2]] += jobs
                 else:
                     unplaceable[request] += jobs
         # Their memory is not known: they are of the requests of which the most jobs are left.
         for request, jobs in counted.most_common():
-            taken = max(0, min(rest[request[:2]], jobs - unplaceable[request]))
+            taken = max(0, min(untried[request[:2]], jobs - unplaceable[request]))
             unplaceable[request] += taken
-            rest[request[:2]] -= taken
+            untried[request[:2]] -= taken
         for request, jobs in late.items():
             # They are tried when they are there: until then they are as those that are.
             if 0 < counted[request] <= unplaceable[request]:
@@ -424,8 +424,8 @@ def others(
     for account in cores | jobs:
         if group_of(account, groups) == OTHER:
             name = first_part(account)
-            held, waiting = parts.get(name, (0, 0))
-            parts[name] = (held + cores[account], waiting + jobs[account])
+            in_use, waiting = parts.get(name, (0, 0))
+            parts[name] = (in_use + cores[account], waiting + jobs[account])
     largest = sorted(parts, key=lambda name: (-parts[name][0], -parts[name][1], name))
     return tuple(OtherJobs(name, *parts[name]) for name in largest[:MOST_OTHERS])
 
@@ -482,8 +482,8 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
         never = never_steered({n.name: NodeCores(n) for n in nodes}, access.nodes.controlled)
         by_machine = _by_machine(ads)
         for node in nodes:
-            own = by_machine[node.machine]
-            codes = [code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in own]
+            slot_ads = by_machine[node.machine]
+            codes = [code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
             code = next(filter(None, codes), None)
             rows.append(
                 NodeRow(
@@ -491,10 +491,10 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
                     machine=node.machine,
                     controlled=node.controlled,
                     reserved=node.reserved,
-                    snippet=any(name in ad for ad in own for name in _OF_THE_SNIPPET),
-                    version=_version(own) if code is not None else None,
+                    snippet=any(name in ad for ad in slot_ads for name in _OF_THE_SNIPPET),
+                    version=_version(slot_ads) if code is not None else None,
                     job_ctl=code,
-                    target=_target(node.name, own, now),
+                    target=_target(node.name, slot_ads, now),
                     reason=_reason(node, never.get(node.name), code),
                 )
             )

@@ -30,7 +30,7 @@ from sharectl.model import IN_SLOTS
 from sharectl.shares.demand import STARTED_SECONDS, JobWait
 
 LEAST_GRAIN_MIB = 128
-"""What HTCondor itself rounds a request for memory up to (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
+"""Step of requests for memory in HTCondor (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
 
 
 def counted_memory_mib(requested_mib: int) -> int:
@@ -171,8 +171,8 @@ def sampled_waits(
         step = f"ifThenElse(RequestCpus =?= {cores}, {steps[cores]}, {step})"
     wanted = f"{IS_PENDING} ? (ClusterId + ProcId) % ({step}) == 0 : {_STARTED}"
     # What a request hangs on has to be fetched with it.
-    own = {name for kind in counted if kind.request for name in row_of(kind.request)}
-    projection = list(dict.fromkeys((*_WAIT_PROJECTION, *sorted(own)[:MOST_REQUEST_NAMES])))
+    names = {name for kind in counted if kind.request for name in row_of(kind.request)}
+    projection = list(dict.fromkeys((*_WAIT_PROJECTION, *sorted(names)[:MOST_REQUEST_NAMES])))
     try:
         ads = schedd.query(
             constraint=f"({wanted}) && {_IN_SLOTS}", projection=projection, limit=MOST_SAMPLED
@@ -231,8 +231,8 @@ def request_of(ad: Any) -> str:
     row = row_of(ad)
     reached, others = {name.lower() for name in _REQUESTS} & row.keys(), set[str]()
     for name in tuple(reached):
-        own, slots, _ = seen_by(row[name], row, MOST_REQUEST_CHARACTERS)
-        reached |= own & row.keys()
+        of_job, slots, _ = seen_by(row[name], row, MOST_REQUEST_CHARACTERS)
+        reached |= of_job & row.keys()
         others |= slots
     text = "\n".join(f"{name} = {row[name]}" for name in sorted(reached))
     return "" if others <= _OF_JOBS or len(text) > MOST_REQUEST_CHARACTERS else text
