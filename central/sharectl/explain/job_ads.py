@@ -246,6 +246,8 @@ class _Job:
     """Unix seconds."""
     clauses: Sequence[tuple[Clause, Optional[str], Any]]
     """Clauses of its Requirements, the resource of each (None: of no request), and its tree."""
+    open_requests: Sequence[str]
+    """RequestCpus and such that are expressions."""
     row: AdRow
     """Its clocked row."""
     times: dict[Any, Optional[int]] = field(default_factory=dict)
@@ -255,7 +257,10 @@ class _Job:
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
     clauses = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
-    tried = _Job(job, now, clauses, clocked(row_of(job), now))
+    open_requests = [
+        name for name in job if _REQUEST.fullmatch(name) and type(job.get(name)) not in (int, float)
+    ]
+    tried = _Job(job, now, clauses, open_requests, clocked(row_of(job), now))
     return tuple(_later(_finding(tried, slot), tried, slot) for slot in slots)
 
 
@@ -265,8 +270,7 @@ def _finding(job: _Job, slot: Any) -> SlotFinding:
     target = _target(job.ad, slot, job.now) if "target" in codes else None
     amounts = (
         (name, _amount(value_of(expression(f"MY.{name}"), job.ad, slot)))
-        for name in job.ad
-        if _REQUEST.fullmatch(name) and type(job.ad.get(name)) not in (int, float)
+        for name in job.open_requests
     )
     limits = value_of(expression("MY.ConcurrencyLimits"), job.ad, slot)
     finding = SlotFinding(
