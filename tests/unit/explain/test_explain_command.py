@@ -11,12 +11,14 @@ import pytest
 
 from sharectl.control.laws import Control, Shadow
 from sharectl.control.steering import SteeringConfig
+from sharectl.cycle.record import record_of
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source, Target
+from sharectl.plan.plan import decide
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
 from tests import laws
 from tests.fakes import NOW
-from tests.ledgers import PERIOD_SECONDS, busy, law, write
+from tests.ledgers import BEGUN, PERIOD_SECONDS, busy, law, write
 from tests.unit.explain.conftest import CYCLES, Run, configured
 
 
@@ -191,6 +193,20 @@ def test_a_cycle_that_was_kept_from_publishing_shows_its_changes(run: Run, tmp_p
     content = run("explain", "cycle", "--json").json
     assert content["changes"]["counts"]["dropped"] == 4
     assert content["decided_again"] == "4 targets"
+
+
+def test_a_cycle_that_observed_tells_what_would_have_been(run: Run, tmp_path: Path) -> None:
+    observing = replace(law(max_nodes=4), observes=True)
+    decision = decide(observing, BEGUN, busy(0), NOW)
+    record = record_of(observing, busy(0), decision, None, ())
+    Ledger(tmp_path / PLACE).record(record, busy(0))
+    assert set(record.target_nodes.values()) == {(0, 0)}
+    target = decision.plan.targets[0]
+    for subject in (("group", target.helped), ("node", target.node), ("cycle",)):
+        assert "the targets were planned, and not published" in run("explain", *subject).words
+        content = run("explain", *subject, "--json").json
+        assert (content["observed"], content["sequence"], content["agrees"]) == (True, None, True)
+    assert "would be: " in run("explain", "node", target.node).words
 
 
 def test_a_file_of_jobs_is_decided_now_and_a_group_shows_those_within_it(
