@@ -21,9 +21,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in 
 
 from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
 from sharectl.cycle.record import record_of  # noqa: E402
-from sharectl.explain.decisions import (  # noqa: E402  # noqa: E402
-    Otherwise,
-    Replay,
+from sharectl.explain.decisions import (  # noqa: E402
     explain_cycle,
     explain_group,
     explain_node,
@@ -49,14 +47,14 @@ def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     without = next(node for node in record.nodes if node.target is None)
     group_seconds, group = _timed(lambda: explain_group(context, most_over))
     node_seconds, node = _timed(lambda: explain_node(context, without))
-    cycle_seconds, cycle = _timed(lambda: explain_cycle(record, context))
+    cycle_seconds, cycle = _timed(lambda: explain_cycle(context))
     return {
         "decide": decision_seconds,
         "cycle": cycle_seconds,
         "group": group_seconds,
         "node": node_seconds,
-        "flips": [len(changes.flips or ()) for changes in (group, node, cycle or Otherwise(()))],
-        "tried_all": [changes.tried_all for changes in (group, node, cycle or Otherwise(()))],
+        "flips": [len(changes.flips) for changes in (group, node, cycle)],
+        "tried_all": [changes.tried_all for changes in (group, node, cycle)],
     }
 
 
@@ -69,7 +67,7 @@ def replay_of(cycles: int) -> dict[str, Any]:
             yield replace(record, number=number, taken_at=record.taken_at + number * PERIOD_SECONDS)
 
     began = time.perf_counter()
-    summed(list(replayed(Replay(config, config, ""), records())))
+    summed(list(replayed(records(), config, config, "")))
     seconds = time.perf_counter() - began
     return {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "seconds": seconds}
 

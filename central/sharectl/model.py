@@ -215,9 +215,6 @@ class Snapshot:
     """Why some pending jobs were not tried on the nodes, and count as placeable; or None."""
     over_budget: Optional[str] = None
     """Number of jobs that cost too much to be tried, which are not placeable, as words; or None."""
-    unmaterialized: Mapping[str, int] = field(default_factory=dict)
-    """Group -> jobs that access points do not materialise before others of their cluster end: no
-    demand."""
 
     @property
     def schedds(self) -> int:

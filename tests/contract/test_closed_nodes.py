@@ -12,9 +12,8 @@ from sharectl.condor.accounts import UserBudgets
 from sharectl.condor.ad_rows import row_of
 from sharectl.model import OTHER, ClosedTo
 from sharectl.snapshot.closed_nodes import Slots, WaitingJob
-from sharectl.snapshot.job_shapes import JobShape, Shapes
 from sharectl.snapshot.job_trials import Trial, _try_all, tried
-from sharectl.snapshot.schedd_jobs import JobKind
+from sharectl.snapshot.schedd_jobs import JobKind, JobShape, Shapes
 from tests.contract.test_job_trials import (
     ADMITS,
     DOUBLED,
@@ -161,8 +160,8 @@ def test_kinds_for_which_the_time_is_not_enough_are_counted(
     for seconds, skipped in ((2.0, 0), (-1.0, 3)):
         monkeypatch.setattr("sharectl.snapshot.job_trials.CLOSED_SECONDS", seconds)
         users = ["a", "b", "c"]
-        result = _try_all(shut, TOLD, ads, users, kinds, UserBudgets(users))
-        assert (bool(result.closed), result.skipped) == (not skipped, skipped)
+        shut_nodes, left_out = _try_all(shut, TOLD, ads, users, kinds, UserBudgets(users))
+        assert (bool(shut_nodes), left_out) == (not skipped, skipped)
 
 
 def test_thousands_of_nodes_that_differ_in_what_no_clause_asks_are_looked_at_once() -> None:

@@ -14,9 +14,16 @@ import pytest
 from sharectl.condor.ad_rows import row_of
 from sharectl.condor.deadline import Answer, Question
 from sharectl.model import Source
-from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
-from sharectl.snapshot.job_trials import Trial, ask_both, asking, kinds, tried
-from sharectl.snapshot.schedd_jobs import MOST_ROWS, JobKind, ScheddJobs
+from sharectl.snapshot.job_trials import Trial, ask_both, policy_of, stepped, tried
+from sharectl.snapshot.schedd_jobs import (
+    MOST_ROWS,
+    JobKind,
+    JobShape,
+    ScheddJobs,
+    Shapes,
+    shapes_of,
+)
+from sharectl.snapshot.slot_groups import SlotGroups
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -129,6 +136,7 @@ def unplaceable(look: Any, *jobs: Mapping[str, str]) -> list[int]:
         'TARGET.Machine == "wn-9"',
         "TARGET.Cpus > 16",
         "TARGET.Memory >= 64001",
+        "TARGET.Cpus < 9 && TARGET.Memory > 50000",
         "TARGET.Nope =?= 1 && time() > 5",
         "0",
     ],
@@ -152,10 +160,6 @@ def test_what_no_slot_has_even_when_empty_is_no_demand(clause: str) -> None:
         "TARGET.NightOnly",
         "TARGET.TotalTimeUnclaimedIdle > 60",
         'userMap("map", Owner) =?= "wheel"',
-        # Not of an empty node, and of one that is partly free.
-        "TARGET.Cpus == 8",
-        "TARGET.Memory < 20000",
-        "TARGET.Cpus < 9 && TARGET.Memory > 50000",
     ],
 )
 def test_what_some_slot_has_when_empty_or_may_have_is_demand(clause: str) -> None:
@@ -250,7 +254,9 @@ def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
 
 def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
     look = slots(*({"TotalSlotDisk": str(10**6 * (1 + number))} for number in range(1000)))
-    assert len(kinds(asking(row_of(ad), TOLD) for ad in look([*SLOT, "Machine"]))) == 1
+    rows = [row_of(ad) for ad in look([*SLOT, "Machine"])]
+    policies = [(row, policy_of(row, TOLD), ()) for row in rows]
+    assert len(SlotGroups(policies, stepped).of(())) == 1
     disk = "TARGET.Disk >= {}"
     assert unplaceable(look, wants(disk.format(10**9)), wants(disk.format(10**9 + 1))) == [1]
 

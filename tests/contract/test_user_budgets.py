@@ -12,9 +12,15 @@ import pytest
 from sharectl.condor.accounts import MOST_EXPRESSIONS, MOST_WORDS_OF_USER, charged
 from sharectl.condor.daemons import within
 from sharectl.condor.deadline import Question
-from sharectl.snapshot.job_shapes import MOST_ROWS, MOST_SHAPES, JobShape, Shapes, shapes_of
 from sharectl.snapshot.job_trials import ask_both, tried
-from sharectl.snapshot.schedd_jobs import JobKind
+from sharectl.snapshot.schedd_jobs import (
+    MOST_SHAPE_ROWS,
+    MOST_SHAPES,
+    JobKind,
+    JobShape,
+    Shapes,
+    shapes_of,
+)
 from tests.contract.test_job_trials import (
     DOUBLED,
     JOB,
@@ -71,9 +77,13 @@ def job(user: str, number: int, **more: str) -> dict[str, str]:
 
 
 def test_a_user_who_fills_an_answer_hides_no_jobs_of_another() -> None:
-    many = [job("mallory", number, RequestDisk=str(number)) for number in range(MOST_ROWS + 90)]
-    large = job("mallory", MOST_ROWS + 91, RequestCpus="16")
-    own = [job("bob", MOST_ROWS + 100 + number, RequestDisk=str(number)) for number in range(3)]
+    many = [
+        job("mallory", number, RequestDisk=str(number)) for number in range(MOST_SHAPE_ROWS + 90)
+    ]
+    large = job("mallory", MOST_SHAPE_ROWS + 91, RequestCpus="16")
+    own = [
+        job("bob", MOST_SHAPE_ROWS + 100 + number, RequestDisk=str(number)) for number in range(3)
+    ]
     seen = shapes_of(FakeSchedd(large, *many, *own), "ap", 64)
     assert seen.complete
     assert sum(shape.user == "bob" and shape.ad is not None for shape in seen.shapes) == 3

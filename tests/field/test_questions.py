@@ -131,7 +131,7 @@ FIRST_LINES = {
     "limit": "at-limit: its concurrency limit: licence, 1 of 1 in use",
     "increments": "at-limit: its concurrency limit: sw.fast, 1 of 2 in use, and it takes 2",
     "by-slot": "at-limit: its concurrency limit: licence, 1 of 1 in use",
-    "over": "over-limit: its concurrency limit: licence, 1 of 1 in use, and it takes 2",
+    "over": "at-limit: its concurrency limit: licence, 1 of 1 in use, and it takes 2",
     "gpu": "the node has no resource of that name on 4 of 4 nodes: RequestGPUs = 1",
     "to-die": "requirements on 4 of 4 nodes: GLIDEIN_ToDie is undefined on 4 nodes",
     "cvmfs": "requirements on 4 of 4 nodes: HAS_CVMFS_cms_cern_ch is undefined on 4 nodes",

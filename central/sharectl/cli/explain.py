@@ -191,7 +191,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
     record = _recorded(ledger, *(arguments.cycle or (None, None)))
     before = ledger.last_complete(0, record.taken_at)
     again = _decided_again(record, config) if record.complete else None
-    otherwise = decisions.explain_cycle(record, again)
+    otherwise = decisions.explain_cycle(again) if again else None
     _print(cycle_page(record, before, again, otherwise), arguments)
     return 0
 
@@ -296,7 +296,7 @@ _SUBJECTS = {
         _add_job,
         options.COMMON,
         "what stands in the way of a job, clause by clause",
-        "exit codes: 0 it is explained, 1 no access point knows the job or its expressions "
+        "exit codes: 0 it is explained, 1 no access point has the job or its expressions "
         "cannot be evaluated in time, 65 several access points have one of this number, 75 a "
         "daemon did not answer",
     ),

@@ -14,7 +14,7 @@ from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, tried
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.doubts import doubts
 from sharectl.errors import AbsentError
-from sharectl.explain.decisions import Replay, replayed
+from sharectl.explain.decisions import replayed
 from sharectl.ledger import error_log
 from sharectl.ledger.ledger import Ledger
 from sharectl.model import Target
@@ -149,9 +149,8 @@ def _replay(arguments: argparse.Namespace) -> int:
     first, last = ledger.span() or (0, 0)
     since, until = arguments.since or first, min(arguments.until, int(time.time()) + 1)
     withdraws = decides.control.incomplete == "withdraw"
-    how = Replay(law, unchanged, configuration, withdraws=withdraws)
     records = _pages(ledger, since, min(until, last + 1))
-    cycles = list(replayed(how, records))
+    cycles = list(replayed(records, law, unchanged, configuration, withdraws=withdraws))
     if not cycles:
         raise AbsentError(options.no_cycle(ledger.span()))
     if all(cycle.would is None for cycle in cycles):

@@ -16,27 +16,16 @@ from sharectl.plan.records import GROUP_REASONS
 from sharectl.plan.settings import STRATEGIES
 
 CHANGES = {
-    "pending": "other jobs wait",
-    "error": "the group uses more or less power",
     "deadband": "the deadband is narrower or wider",
     "dwell": "targets need not stay as long",
     "max-nodes": "more nodes may be under targets",
     "max-target-share": "a larger share of the nodes may be under targets",
     "max-changed-nodes": "more nodes may change in one cycle",
     "controlled": "nodes are under control",
-    "not-reserved": "nodes are not reserved",
-    "not-draining": "nodes are not being drained",
-    "open": "START of nodes lets the waiting jobs in",
-    "obeying": "nodes act on their targets",
-    "answering": "the silent sources answer",
-    "enabled": "sharectl is enabled",
 }
 """Code of what would change a decision -> what it is."""
 
-_JOB_CTL = {
-    **dict.fromkeys(QUIET, "the node is well"),
-    **REMEDIES,
-}
+_JOB_CTL = {**dict.fromkeys(QUIET, "the node is well"), **REMEDIES}
 _EXPIRED = {EXPIRED: "the plan before ran out before it was renewed"}
 _FAMILIES: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "plan": ("why a plan has targets, or none", {**REASONS, **_EXPIRED}),

@@ -18,9 +18,9 @@ from sharectl.control.setpoints import SETPOINTS, shared_ratio
 from sharectl.cycle.record import case_of, record_of
 from sharectl.explain import what_if
 from sharectl.explain.what_if import Case, Flip, Trials
-from sharectl.model import GroupControl, Standing, Target
+from sharectl.model import GroupControl, Target
 from sharectl.plan.diff import ESTIMATING, PlanDiff, plan_diff, power_moved_hs06
-from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.plan import Decision, PlanConfig, State
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.shares.groups import GroupTree, first_level
 
@@ -29,9 +29,6 @@ OVERRULING = frozenset({"disabled", "foreign", "withdrawn"})
 
 OVERRULED, ANOTHER = "overruled", "another"
 """The cycle was kept from publishing; deciding now comes to another outcome than the cycle."""
-
-UNSEEN = "a decision; which one is not known, since what it would have told is not"
-"""Outcome if a source that was silent had answered."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,8 @@ class Otherwise(NamedTuple):
     """Changes of a decision about a group, a node or the pool."""
 
     flips: tuple[Flip, ...]
-    outcome: Optional[str] = None
-    """Outcome of deciding now; None if that cannot be done."""
+    outcome: str
+    """Outcome of deciding now."""
     note: str = ""
     """`OVERRULED` or `ANOTHER`; empty if deciding now comes to the recorded outcome."""
     tried_all: bool = True
@@ -81,9 +78,7 @@ class Exchange(NamedTuple):
 
 def of_ledger(record: CycleRecord, config: PlanConfig) -> Explained:
     """A complete cycle, decided again with the configuration of now and its own pledges."""
-    state, snapshot, run_times = case_of(record)
-    config = with_pledges_of(record, config)
-    case = Case(config, state, snapshot, record.taken_at, run_times)
+    case = _case(record, config)
     return Explained("the ledger", record, case, case.decided())
 
 
@@ -99,8 +94,13 @@ def targets_of(record: CycleRecord) -> tuple[Target, ...]:
     return tuple(node.target for node in record.nodes if node.target is not None)
 
 
-def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
-    """Configuration with the groups, pledges and mode of a complete cycle."""
+def _case(record: CycleRecord, config: PlanConfig) -> Case:
+    """Case of a complete cycle, with the groups, pledges and mode of then."""
+    state, snapshot, run_times = case_of(record)
+    return Case(_of_then(record, config), state, snapshot, record.taken_at, run_times)
+
+
+def _of_then(record: CycleRecord, config: PlanConfig) -> PlanConfig:
     tree = GroupTree({control.group: control.error.pledge_hs06 for control in record.groups})
     return replace(
         config,
@@ -133,21 +133,10 @@ def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
     return _otherwise(explained, trials, trials.flips(levers, outcome), outcome, same=same)
 
 
-def explain_cycle(record: CycleRecord, explained: Optional[Explained]) -> Optional[Otherwise]:
-    """Changes that would give the pool more targets, or fewer; None if there is no plan to change.
-
-    ``explained`` is the decision of the cycle made again; None if it was incomplete.
-    """
-    if explained is None:
-        silent = [source.name for source in record.sources if source.problem is not None]
-        answer = f"{' and '.join(silent)} answer{'s' * (len(silent) == 1)}"
-        change = Flip("answering", answer, None, None, UNSEEN)
-        return Otherwise((change,)) if silent and not record.complete else None
+def explain_cycle(explained: Explained) -> Otherwise:
+    """Changes that would give the pool more targets, or fewer."""
     trials, outcome = _trials(explained), what_if.targets_in_all
     flips = trials.flips(what_if.cycle_levers(trials), outcome)
-    if record.reason == "disabled" and explained.decision.plan.targets:
-        words = "sharectl is enabled (`sharectl enable`)"
-        flips = (Flip("enabled", words, None, None, outcome(explained.decision)), *flips)
     return _otherwise(explained, trials, flips, outcome, same=explained.agrees)
 
 
@@ -192,13 +181,13 @@ def is_withheld(control: GroupControl) -> bool:
 
 def ratio_of(record: CycleRecord, setpoint: str) -> Optional[float]:
     """Power due to each HS06 pledged by one of `SETPOINTS`; None for one of another version."""
+    if setpoint not in SETPOINTS:
+        return None
     errors = {control.group: control.error for control in record.groups}
     groups = first_level(errors)
     present_hs06 = fsum(node.cores * node.hs06_per_core for node in record.nodes)
     pledges = {group: errors[group].pledge_hs06 for group in groups}
     usage = {group: errors[group].usage for group in groups}
-    if setpoint not in SETPOINTS:
-        return None
     return shared_ratio(setpoint, pledges, usage, present_hs06)
 
 
@@ -209,6 +198,8 @@ def diff_of(record: CycleRecord, before: Optional[CycleRecord]) -> Optional[Plan
     nodes = {node.node: node for node in record.nodes}
     return plan_diff(targets_of(before), targets_of(record), nodes, record.strategy)
 
+
+# ---- replay
 
 NOTES: Mapping[str, str] = {
     "incomplete": "the pool did not answer completely",
@@ -277,69 +268,59 @@ class Summary(NamedTuple):
     """One of `NOTES` -> cycles."""
 
 
-@dataclass(frozen=True)
-class Replay:
-    """Way in which a replay decides."""
+def replayed(
+    records: Iterable[CycleRecord],
+    config: PlanConfig,
+    unchanged: PlanConfig,
+    configuration: str,
+    *,
+    withdraws: bool = False,
+) -> Iterator[ReplayedCycle]:
+    """Each cycle of ``records``, the oldest first, decided with ``config``.
 
-    config: PlanConfig
-    unchanged: PlanConfig
-    """Configuration of now; ``config`` may differ from it."""
-    configuration: str
-    """Digest of ``unchanged``, as records have it."""
-    withdraws: bool = False
-    """True if an incomplete cycle withdraws all targets (control.incomplete)."""
-
-
-def replayed(how: Replay, records: Iterable[CycleRecord]) -> Iterator[ReplayedCycle]:
-    """Each cycle of ``records``, the oldest first, with its nodes."""
+    ``unchanged`` is the configuration of now, ``configuration`` its digest as records have it. An
+    incomplete cycle withdraws all targets if ``withdraws`` (control.incomplete).
+    """
     carried: Optional[State] = None
     for record in records:
-        number, now = record.number, record.taken_at
         note = _not_compared(record)
         if note is not None:
-            withdrawn = how.withdraws if note == "incomplete" else record.reason == "disabled"
+            withdrawn = withdraws if note == "incomplete" else record.reason == "disabled"
             carried = replace(carried, standing=()) if carried and withdrawn else carried
-            yield ReplayedCycle(number, now, DecisionFigures(record.reason), None, note=note)
+            was = DecisionFigures(record.reason)
+            yield ReplayedCycle(record.number, record.taken_at, was, None, note=note)
             continue
-        state, snapshot, run_times = case_of(record)
-        was = _by_node(record.nodes)
-
-        def decided(config: PlanConfig, before: State) -> Decision:
-            return decide(with_pledges_of(record, config), before, snapshot, now, run_times)  # noqa: B023
-
-        if record.configuration != how.configuration:
+        case, targets = _case(record, config), _by_node(record.nodes)
+        unchanged_case = replace(case, config=_of_then(record, unchanged))
+        if record.configuration != configuration:
             note = "configuration"
-        elif {target.node: target for target in decided(how.unchanged, state).plan.targets} != was:
+        elif set(unchanged_case.decided().plan.targets) != set(targets.values()):
             note = "not-reproduced"
-        if carried is None or (how.config is how.unchanged and note != "configuration"):
-            carried = state
-        decision, before = decided(how.config, carried), carried
-        carried, would = decision.state, _by_node(decision.nodes)
-        either = {*was, *would}
+        if carried is None or (config is unchanged and note != "configuration"):
+            carried = case.state
+        other = replace(case, state=carried)
+        decision = other.decided()
+        would = _by_node(decision.nodes)
+        either = targets.keys() | would.keys()
         yield ReplayedCycle(
-            number,
-            now,
-            _figures(record.reason, record.strategy, record.nodes, state.standing_at(now)),
-            _figures(
-                decision.plan.reason,
-                how.config.strategy,
-                decision.nodes,
-                before.standing_at(now),
-            ),
-            same_nodes=sum(was.get(node) == would.get(node) for node in either),
+            record.number,
+            record.taken_at,
+            _figures(record.reason, record.strategy, record.nodes, case),
+            _figures(decision.plan.reason, config.strategy, decision.nodes, other),
+            same_nodes=sum(targets.get(node) == would.get(node) for node in either),
             either_nodes=len(either),
             note=note,
         )
+        carried = decision.state
 
 
 def _not_compared(record: CycleRecord) -> Optional[str]:
     """One of `NOTES`; None for a cycle whose plan was its own."""
-    causes = {
-        "incomplete": not (record.complete and record.groups),
-        "overruled": record.reason in OVERRULING,
-        "no-nodes": record.basis is None,
-    }
-    return next((note for note, applies in causes.items() if applies), None)
+    if not (record.complete and record.groups):
+        return "incomplete"
+    if record.reason in OVERRULING:
+        return "overruled"
+    return "no-nodes" if record.basis is None else None
 
 
 def summed(cycles: Sequence[ReplayedCycle]) -> Summary:
@@ -368,12 +349,10 @@ def _by_node(nodes: Iterable[NodeRecord]) -> dict[str, Target]:
 
 
 def _figures(
-    reason: Optional[str],
-    strategy: str,
-    nodes: Iterable[NodeRecord],
-    standing: Iterable[Standing],
+    reason: Optional[str], strategy: str, nodes: Iterable[NodeRecord], case: Case
 ) -> DecisionFigures:
-    before = {stand.target.node: stand.target for stand in standing}
+    """Figures of a decision on ``case`` that comes to the targets of ``nodes``."""
+    before = {stand.target.node: stand.target for stand in case.state.standing_at(case.now)}
     steered = [(node, node.target) for node in nodes if node.target is not None]
     begun = [node for node, target in steered if before.get(node.node) != target]
     gone = before.keys() - {node.node for node, _ in steered}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any, NamedTuple, Optional
 
 from sharectl.times import shown
@@ -16,12 +15,11 @@ SUSPENDED, TRANSFERRING = "suspended", "transferring"
 HELD, RUNNING, COMPLETED, REMOVED = "held", "running", "completed", "removed"
 NO_SLOT, UNKNOWN, NOT_EVALUATED = "no-slot", "unknown", "not-evaluated"
 AT_LIMIT, AT_QUOTA, AT_CEILING = "at-limit", "at-quota", "at-ceiling"
-AT_ACCESS_POINT, OVER_LIMIT = "at-access-point", "over-limit"
+AT_ACCESS_POINT = "at-access-point"
 
 VERDICTS: Mapping[str, str] = {
     COULD_NOW: "some node would take it now, and the negotiator has not given it one yet",
     AT_LIMIT: "a concurrency limit that it counts for is used up",
-    OVER_LIMIT: "it takes more of a concurrency limit than there is",
     AT_QUOTA: "its group, or one above it, uses its quota and takes no surplus",
     AT_CEILING: "its submitter uses the ceiling that condor_userprio has set",
     AT_ACCESS_POINT: "its access point runs as many jobs as MAX_JOBS_RUNNING allows",
@@ -36,7 +34,7 @@ VERDICTS: Mapping[str, str] = {
     COMPLETED: "it has ended",
     REMOVED: "it was removed",
     NO_SLOT: "its universe needs no slot of the pool",
-    UNKNOWN: "no access point has it in its queue or history",
+    UNKNOWN: "no access point has it in its queue: condor_history has jobs that have left it",
     NOT_EVALUATED: "its expressions and the nodes' could not be evaluated in time",
 }
 """Code -> state of the job."""
@@ -81,7 +79,10 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
     "disk": ("too little free disk", _FEWER_OR_LESS),
     "gpus": ("too few free GPUs", _FEWER_OR_LESS),
     "resource": ("too little of a custom resource", _FEWER_OR_LESS),
-    "no-resource": ("the node has no resource of that name", "a node that has it"),
+    "no-resource": (
+        "the node has no resource of that name",
+        "a node that has it; if no resource X is meant, another name than request_X or RequestX",
+    ),
     "offline": (
         "the node is offline: its ad stands for a machine that sleeps or is gone (Offline)",
         "a machine that runs; condor_rooster wakes those that can be woken",
@@ -97,13 +98,7 @@ UNITS = {"memory": " MiB", "disk": " KiB"}
 """Resource in lower case -> HTCondor's unit."""
 
 TOO_LARGE = "a smaller request: none of these nodes is that large"
-NONE_AT_ALL = "another node: these have none at all"
-NO_GPUS = "a node with GPUs: no node of the pool has any"
 SMALLER = "a smaller request"
-NO_SUCH_RESOURCE = (
-    "another name of that attribute: condor_submit takes request_X, and an attribute RequestX, for "
-    "a request of resource X, and no node has one; condor_status -af MachineResources lists them"
-)
 NO_USE = "none: were this gone, what `never` lists would still keep it out"
 """Remedy of an obstacle of now, for a job that not even empty nodes would take."""
 
@@ -196,8 +191,7 @@ class SlotFinding:
     @property
     def is_later(self) -> bool:
         """True if only clauses on time keep the job out when nothing runs there."""
-        codes = {obstacle.code for obstacle in self.empty_obstacles}
-        return codes == {"clock"}
+        return {obstacle.code for obstacle in self.empty_obstacles} == {"clock"}
 
 
 def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
@@ -209,7 +203,7 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     for slot in sorted(findings, key=lambda f: (len(f.obstacles), len(f.empty_obstacles))):
         nearest.setdefault(slot.node, slot)
     kept_out = [node for node in nearest.values() if node.obstacles]
-    never = {node.node: node.empty_obstacles for node in kept_out if node.empty_obstacles}
+    never = [node.empty_obstacles for node in kept_out if node.empty_obstacles]
     fitting, if_empty = len(nearest) - len(kept_out), len(nearest) - len(never)
     targets = _targets(kept_out)
     obstacles = _counted((node.obstacles, node.readings) for node in kept_out)
@@ -220,17 +214,12 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     times = [node.opens_at for node in later if node.opens_at is not None]
     for row in (*obstacles, *of_empty):
         row["remedy"] = _remedy(row, lasting, until, impossible=not (if_empty or later))
-        if row["remedy"] == _OBSTACLES[row["code"]][1]:
-            row["remedy"] = _of_values(row, len(nearest)) or row["remedy"]
-        if row["code"] == "no-resource" and row["nodes"] == len(nearest):
-            is_gpus = row["clause"].lower().startswith("requestgpus ")
-            row["remedy"] = NO_GPUS if is_gpus else NO_SUCH_RESOURCE
     amounts: defaultdict[str, list[float]] = defaultdict(list)
     for name, amount in (request for slot in findings for request in slot.requests):
         amounts[name].append(amount)
-    limits = sorted({n.limits for n in nearest.values() if n.node not in never})
-    nodes_now = [n.obstacles for n in kept_out if n.node not in never]
-    foremost = _foremost(obstacles, nodes_now) if if_empty else _foremost(of_empty, never.values())
+    busy = [node.obstacles for node in kept_out if not node.empty_obstacles]
+    foremost = _foremost(obstacles, busy) if if_empty else _foremost(of_empty, never)
+    limits = {node.limits for node in nearest.values() if not node.empty_obstacles}
     waits = NOT_YET if times else NO_TIME if later else COULD_NEVER
     refused = sum(not slot.job_accepts for slot in findings)
     refusing = sum(slot.job_accepts and not slot.slot_accepts for slot in findings)
@@ -247,7 +236,7 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
         "targets": targets,
         "grace_until": max((node.grace_until for node in kept_out), default=0),
         "requests": {name: [min(several), max(several)] for name, several in amounts.items()},
-        "limits": [] if limits == [""] else limits,
+        "limits": [] if limits == {""} else sorted(limits),
         "policy_nodes": sum(node.has_policy for node in nearest.values()),
         "slots": {
             "total": len(findings),
@@ -266,20 +255,21 @@ def _counted(
     ``alone`` are those without another obstacle.
     """
     counts, alone = Counter[Obstacle](), Counter[Obstacle]()
-    read: Counter[ClauseReading] = Counter()
+    read: defaultdict[Obstacle, dict[tuple[str, str], Counter[str]]] = defaultdict(dict)
     for obstacles, readings in nodes:
         different = set(obstacles)
         counts.update(different)
         alone.update(different if len(different) == 1 else ())
-        read.update(list(dict.fromkeys(readings)))
-    values = _values(read)
+        for reading in dict.fromkeys(readings):
+            by_name = read[reading.obstacle]
+            by_name.setdefault((reading.way, reading.name), Counter())[reading.value] += 1
     return [
         {
             **obstacle._asdict(),
             "nodes": number,
             "alone": alone[obstacle],
             "says": OBSTACLES[obstacle.code],
-            "values": values[obstacle],
+            "values": _values(read[obstacle]),
         }
         for obstacle, number in sorted(
             counts.items(), key=lambda row: (-row[1], -alone[row[0]], row[0])
@@ -287,27 +277,19 @@ def _counted(
     ]
 
 
-def _values(counts: Mapping[ClauseReading, int]) -> Mapping[Obstacle, list[dict[str, Any]]]:
-    """Values in each obstacle's clause, in the order of the clause, most nodes first."""
-
-    def subject(reading: ClauseReading) -> tuple[Obstacle, str, str]:
-        return reading.obstacle, reading.way, reading.name
-
-    place: dict[tuple[Obstacle, str, str], int] = {}
-    for reading in counts:  # as they are written in the clause
-        place.setdefault(subject(reading), len(place))
-    values: defaultdict[Obstacle, list[dict[str, Any]]] = defaultdict(list)
-    by_name = sorted(counts, key=lambda r: (place[subject(r)], -counts[r], r.value))
-    for (obstacle, way, name), readings in groupby(by_name, subject):
-        several = [(reading.value, counts[reading]) for reading in readings]
+def _values(read: Mapping[tuple[str, str], Counter[str]]) -> list[dict[str, Any]]:
+    """Values in a clause, in its order, those on most nodes first."""
+    rows = []
+    for (way, name), counts in read.items():
+        several = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if len(several) > MOST_VALUES:
             last = several[MOST_VALUES - 1 :]
             others = (f"one of {len(last)} other values", sum(nodes for _, nodes in last))
             several = [*several[: MOST_VALUES - 1], others]
-        values[obstacle] += [
+        rows += [
             {"way": way, "name": name, "value": value, "nodes": nodes} for value, nodes in several
         ]
-    return values
+    return rows
 
 
 def _foremost(
@@ -335,27 +317,14 @@ def _remedy(
     if impossible and not nodes:
         return NO_USE
     if remedy == _FEWER_OR_LESS:
-        least = row["clause"].endswith(" = 1")  # one core or GPU: memory and disk have units
         if nodes >= row["nodes"]:
-            return NONE_AT_ALL if least else TOO_LARGE
-        return _FEWER if least else SMALLER if impossible else remedy
-    if row["code"] != "target" or not until:
-        return remedy
-    return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
-
-
-def _of_values(row: Mapping[str, Any], total: int) -> Optional[str]:
-    """Remedy of a clause by the values in it, on some of ``total`` nodes; None if they say none."""
-    of_nodes = [value for value in row["values"] if not value["name"].startswith(THE_JOBS)]
-    absent = list(dict.fromkeys(v["name"] for v in of_nodes if v["value"] == UNDEFINED))
-    if row["code"] == "site-start" and 0 < len(of_nodes) == len(row["values"]):
-        does = f"publishes {', '.join(absent)}" if absent else "meets the clause"
-        return f"a node that {does}, or another START: the clause looks at no job"
-    if row["code"] == "job-requirements" and len({value["way"] for value in row["values"]}) == 1:
-        for value in of_nodes:
-            if value["value"] in (UNDEFINED, "false") and value["nodes"] == total:
-                return f"a node that offers {value['name']}: none does"
-    return None
+            return TOO_LARGE
+        if row["clause"].endswith(" = 1"):  # one core or GPU: memory and disk have units
+            return _FEWER
+        return SMALLER if impossible else remedy
+    if row["code"] == "target" and until:
+        return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
+    return remedy
 
 
 def no_smaller(verdict: Mapping[str, Any], over: str) -> None:
@@ -385,11 +354,6 @@ def _targets(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:
             ends.items(), key=lambda row: (-len(row[1]), row[0].helped, row[0].cap_cores)
         )
     ]
-
-
-def code_of_resource(name: str) -> str:
-    """Code of the obstacle of too little of a resource, such as ``Memory``."""
-    return name.lower() if name.lower() in ("cpus", "memory", "disk", "gpus") else "resource"
 
 
 def state_of(status: int, universe: int) -> Optional[str]:

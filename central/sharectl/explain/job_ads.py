@@ -1,4 +1,4 @@
-"""One job, from the queue or history of its access point, and its match with each slot.
+"""One job, from the queue of its access point, and its match with each slot.
 
 A job's expressions may be anything. They are evaluated in a child that is killed at its deadline
 and has at most `MOST_MEMORY_BYTES` of memory.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple, Optional
 
@@ -18,7 +18,7 @@ from sharectl.condor import ads, daemons
 from sharectl.condor.accounts import charged
 from sharectl.condor.ad_rows import AdRow, empty, names_reached, row_of
 from sharectl.condor.ads import evaluated, expression, value_of
-from sharectl.condor.clock import CLOCK, ON_TIME, clocked, clocked_text, first_true, is_on_time
+from sharectl.condor.clock import ON_TIME, clocked, clocked_text, first_true, is_on_time
 from sharectl.condor.daemons import IS_DEDICATED, PARALLEL, dedicated
 from sharectl.condor.deadline import ask_all, limit_memory
 from sharectl.condor.expressions import (
@@ -63,6 +63,7 @@ _CLAUSES = frozenset(("job-requirements", "site-start", "slot-requirements"))
 """Codes of clauses that may go by the clock."""
 _TOO_LITTLE = frozenset(("cpus", "memory", "disk", "gpus", "resource"))
 """Codes of requests that are too large, which may go by the clock too."""
+_UNCLEAR = Obstacle("bad-request", "")
 _CLAIMED = ("Claimed", "Preempting", "Matched")
 _LIMITS = "withinresourcelimits"
 
@@ -79,8 +80,8 @@ class JobId(NamedTuple):
         return f"{self.cluster}.{self.proc}"
 
 
-Located = tuple[Facts, Optional[str]]
-"""A job of a queue or history, and its ad as text, which is None of a job in a history."""
+Located = tuple[Facts, str]
+"""A job of a queue, and its ad as text."""
 
 
 def job_id(written: str) -> JobId:
@@ -103,7 +104,7 @@ def find(
     schedd_seconds: float,
     configured: Collection[str] = (),
 ) -> Optional[Located]:
-    """The job, from a queue, else from a history; None if no access point knows it.
+    """The job, from a queue; None if no access point has it.
 
     Raises PoolUnavailableError if the collector or a schedd that may have it did not answer, or
     there is no such schedd. Raises InputError if several access points have a job of this number.
@@ -118,24 +119,22 @@ def find(
         raise PoolUnavailableError(
             f"the collector knows no schedd {job.schedd or ''}; it knows {names}"
         )
-    for look in (_in_queue, _in_history):
-        question = partial(look, job, configured)
-        questions = daemons.schedd_questions(places, schedd_seconds, question)
-        answers = ask_all(questions).values()
-        jobs: list[Located] = [answer.value for answer in answers if answer.value is not None]
-        if len(jobs) > 1:
-            names = ", ".join(facts["schedd"] for facts, _ in jobs)
-            several = f"{job}: several access points have a job of this number: {names}"
-            raise InputError([f"{several}; write SCHEDD#{job}"])
-        if jobs:
-            return jobs[0]
-        if silent := [answer.source for answer in answers if answer.source.problem]:
-            raise PoolUnavailableError(*(f"{s.name}: {s.problem}" for s in silent))
-    return None
+    question = partial(_in_queue, job, configured)
+    answers = ask_all(daemons.schedd_questions(places, schedd_seconds, question)).values()
+    jobs: list[Located] = [answer.value for answer in answers if answer.value is not None]
+    if len(jobs) > 1:
+        names = ", ".join(facts["schedd"] for facts, _ in jobs)
+        several = f"{job}: several access points have a job of this number: {names}"
+        raise InputError([f"{several}; write SCHEDD#{job}"])
+    silent = [answer.source for answer in answers if answer.source.problem]
+    if silent and not jobs:
+        raise PoolUnavailableError(*(f"{s.name}: {s.problem}" for s in silent))
+    return jobs[0] if jobs else None
 
 
 def _in_queue(job: JobId, configured: Collection[str], schedd: Any, name: str) -> Optional[Located]:
-    for ad in schedd.query(constraint=_of(job), limit=1):
+    constraint = f"ClusterId == {job.cluster} && ProcId == {job.proc}"
+    for ad in schedd.query(constraint=constraint, limit=1):
         facts = dict(facts_of(charged([ads.ad_of(repr(ad))])[0], name, configured))
         if facts["universe"] == PARALLEL:
             ad["Requirements"] = expression(dedicated(name, _written(ad, "Requirements") or "true"))
@@ -155,18 +154,6 @@ def _rejected(schedd: Any, ad: Any) -> Facts:
     if last is None:
         return {}
     return {"rejected": _text(last, names[0]), "rejected_at": _number(last, names[1])}
-
-
-def _in_history(
-    job: JobId, configured: Collection[str], schedd: Any, name: str
-) -> Optional[Located]:
-    for ad in charged(schedd.history(_of(job), [], match=1)):
-        return facts_of(ad, name, configured), None
-    return None
-
-
-def _of(job: JobId) -> str:
-    return f"ClusterId == {job.cluster} && ProcId == {job.proc}"
 
 
 _NUMBERS = {
@@ -231,13 +218,13 @@ def _text(ad: Any, name: str) -> Optional[str]:
 
 
 def matched(
-    collector: Optional[str], ad: Optional[str], now: int, deadline_seconds: float
+    collector: Optional[str], ad: str, now: int, deadline_seconds: float
 ) -> tuple[Optional[tuple[SlotFinding, ...]], Optional[str]]:
     """Match of the ad of a job with the slots of the pool at Unix time ``now``, or the problem.
 
     Raises PoolUnavailableError if the pool has no slots.
     """
-    answer = daemons.collector_answer(collector, deadline_seconds, partial(match, ad or "[]", now))
+    answer = daemons.collector_answer(collector, deadline_seconds, partial(match, ad, now))
     if answer.value == ():
         raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")
     return answer.value, answer.source.problem
@@ -250,46 +237,84 @@ def match(ad: str, now: int, collector: Any) -> tuple[SlotFinding, ...]:
     return findings(ads.ad_of(ad), slots, now)
 
 
-Memo = dict[Any, Optional[int]]
-"""Times that were looked for, by all that they depend on."""
-JobClauses = Sequence[tuple[Clause, Optional[str], Any]]
-"""Clauses of a job's Requirements, the resource of each (None: of no request), and its tree."""
+@dataclass(frozen=True)
+class _Job:
+    """A job that is tried on slots."""
+
+    ad: Any
+    now: int
+    """Unix seconds."""
+    clauses: Sequence[tuple[Clause, Optional[str], Any]]
+    """Clauses of its Requirements, the resource of each (None: of no request), and its tree."""
+    open_requests: Sequence[str]
+    """RequestCpus and such that are expressions."""
+    row: AdRow
+    """Its clocked row."""
+    times: dict[Any, Optional[int]] = field(default_factory=dict)
+    """Times that were looked for, by all that they depend on."""
 
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
-    job_clauses = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
-    written = [
+    clauses = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
+    open_requests = [
         name for name in job if _REQUEST.fullmatch(name) and type(job.get(name)) not in (int, float)
     ]
-    row, times = clocked(row_of(job), now), Memo()
-    return tuple(
-        _later(_finding(job, job_clauses, slot, now, written), job_clauses, row, (job, slot), times)
-        for slot in slots
+    tried = _Job(job, now, clauses, open_requests, clocked(row_of(job), now))
+    return tuple(_later(_finding(tried, slot), tried, slot) for slot in slots)
+
+
+def _finding(job: _Job, slot: Any) -> SlotFinding:
+    obstacles = tuple(_obstacles(job, slot))
+    codes = {obstacle.code for obstacle in obstacles}
+    target = _target(job.ad, slot, job.now) if "target" in codes else None
+    amounts = (
+        (name, _amount(value_of(expression(f"MY.{name}"), job.ad, slot)))
+        for name in job.open_requests
     )
+    limits = value_of(expression("MY.ConcurrencyLimits"), job.ad, slot)
+    finding = SlotFinding(
+        (ads.text(evaluated(slot, "Machine")) or "").lower(),
+        _accepts(job.ad, slot),
+        _accepts(slot, job.ad),
+        obstacles,
+        target=target,
+        target_until=_number(slot, "t1_TargetUntil") if target else 0,
+        grace_until=_grace_until(slot) if "grace" in codes else 0,
+        requests=tuple((name, amount) for name, amount in amounts if amount is not None),
+        readings=tuple(_readings(job.ad, slot, obstacles)),
+        limits=(ads.text(limits) or "").lower(),
+        has_policy="ConsumptionCpus" in slot,
+    )
+    if not obstacles:
+        return finding
+    empty(slot)
+    lasting = tuple(_obstacles(job, slot))
+    readings = tuple(_readings(job.ad, slot, lasting))
+    return replace(finding, empty_obstacles=lasting, empty_readings=readings)
 
 
-def _later(
-    finding: SlotFinding, job_clauses: JobClauses, job: AdRow, pair: tuple[Any, Any], times: Memo
-) -> SlotFinding:
+def _later(finding: SlotFinding, job: _Job, slot: Any) -> SlotFinding:
     """``finding`` with its clauses on time; with the second they are true, if they are the last."""
     shrinking = [
         obstacle
         for obstacle in finding.empty_obstacles
         if obstacle.code in _TOO_LITTLE
-        and not ON_TIME.isdisjoint(names_reached(words_of_text(obstacle.clause), job))
+        and not ON_TIME.isdisjoint(names_reached(words_of_text(obstacle.clause), job.row))
     ]
     if not shrinking and _CLAUSES.isdisjoint(o.code for o in finding.empty_obstacles):
         return finding
-    now, slot = int(job[CLOCK]), pair[1]
-    row = clocked(row_of(slot), now)
+    row = clocked(row_of(slot), job.now)
+
+    def goes_by_the_clock(clause: str) -> bool:
+        return is_on_time(clocked_text(clause), job.row, row)
 
     def is_late(obstacle: Obstacle) -> bool:
         """True if time alone makes the clause true: no attribute that it needs is absent."""
-        if obstacle.code not in _CLAUSES or not is_on_time(clocked_text(obstacle.clause), job, row):
+        if obstacle.code not in _CLAUSES or not goes_by_the_clock(obstacle.clause):
             return obstacle in shrinking
-        ads_of = pair if obstacle.code == "job-requirements" else pair[::-1]
-        values = (value_of(expression(way), *ads_of) for way in alternatives(obstacle.clause))
+        pair = (job.ad, slot) if obstacle.code == "job-requirements" else (slot, job.ad)
+        values = (value_of(expression(way), *pair) for way in alternatives(obstacle.clause))
         return any(_shown(value) != UNDEFINED for value in values)
 
     late = {
@@ -302,48 +327,19 @@ def _later(
         obstacles=tuple(late.get(obstacle, obstacle) for obstacle in finding.obstacles),
         empty_obstacles=tuple(late.get(obstacle, obstacle) for obstacle in finding.empty_obstacles),
     )
-    if len(late) < len(finding.empty_obstacles):
+    if any(obstacle.code != "clock" for obstacle in finding.empty_obstacles):
         return finding
-    of_job = (clocked_text(clause.text) for clause, *_ in job_clauses)
-    of_slot = (clocked_text(clause.text) for clause in _clauses(slot))
-    clauses = (
-        tuple(text for text in of_job if is_on_time(text, job, row)),
-        tuple(text for text in of_slot if is_on_time(text, job, row)),
+    of_job = tuple(clause.text for clause, *_ in job.clauses)
+    of_slot = tuple(clause.text for clause in _clauses(slot))
+    on_job, on_slot = (
+        tuple(clocked_text(text) for text in texts if goes_by_the_clock(text))
+        for texts in (of_job, of_slot)
     )
-    seen = names_reached(words_of_text(" ".join(chain(*clauses))), {**row, **job})
-    key = clauses, tuple(row.get(name) for name in sorted(seen))
-    if key not in times and len(times) < MOST_TIMES:
-        times[key] = first_true(job, row, clauses, now)
-    return replace(finding, opens_at=times.get(key))
-
-
-def _finding(
-    job: Any, job_clauses: JobClauses, slot: Any, now: int, written: Iterable[str]
-) -> SlotFinding:
-    accepts = _accepts(job, slot), _accepts(slot, job)
-    obstacles = tuple(_obstacles(job, job_clauses, slot))
-    codes = {obstacle.code for obstacle in obstacles}
-    target = _target(job, slot, now) if "target" in codes else None
-    amounts = ((name, _amount(value_of(expression(f"MY.{name}"), job, slot))) for name in written)
-    limits = value_of(expression("MY.ConcurrencyLimits"), job, slot)
-    finding = SlotFinding(
-        (ads.text(evaluated(slot, "Machine")) or "").lower(),
-        *accepts,
-        obstacles,
-        target=target,
-        target_until=_number(slot, "t1_TargetUntil") if target else 0,
-        grace_until=_grace_until(slot) if "grace" in codes else 0,
-        requests=tuple((name, amount) for name, amount in amounts if amount is not None),
-        readings=tuple(_readings(job, slot, obstacles)),
-        limits=(ads.text(limits) or "").lower(),
-        has_policy="ConsumptionCpus" in slot,
-    )
-    if not obstacles:
-        return finding
-    empty(slot)
-    lasting = tuple(_obstacles(job, job_clauses, slot))
-    readings = tuple(_readings(job, slot, lasting))
-    return replace(finding, empty_obstacles=lasting, empty_readings=readings)
+    seen = names_reached(words_of_text(" ".join(on_job + on_slot)), {**row, **job.row})
+    key = on_job, on_slot, tuple(row.get(name) for name in sorted(seen))
+    if key not in job.times and len(job.times) < MOST_TIMES:
+        job.times[key] = first_true(job.row, row, (on_job, on_slot), job.now)
+    return replace(finding, opens_at=job.times.get(key))
 
 
 def _accepts(ad: Any, target: Any) -> bool:
@@ -355,56 +351,60 @@ def _true(tree: Any, ad: Any, target: Any) -> bool:
     return tree is not None and ads.is_true(value_of(tree, ad, target))
 
 
-def _obstacles(job: Any, job_clauses: JobClauses, slot: Any) -> list[Obstacle]:
+def _obstacles(job: _Job, slot: Any) -> list[Obstacle]:
     """Obstacles of a job in a slot, as it is now."""
-    job_accepts, slot_accepts = _accepts(job, slot), _accepts(slot, job)
+    job_accepts, slot_accepts = _accepts(job.ad, slot), _accepts(slot, job.ad)
     claimed = not _partitionable(slot) and evaluated(slot, "State") in _CLAIMED
     obstacles = [Obstacle("claimed", "")] if claimed else []
     if evaluated(slot, "Offline") is True:
         obstacles.append(Obstacle("offline", ""))
     if job_accepts and slot_accepts:
         return obstacles
-    machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
-    spelt = {name.lower(): name for name in job} if job_clauses else {}
-    names = {
-        resource: spelt.get(f"request{resource}", f"Request{resource}")[len("Request") :]
-        for _, resource, _ in job_clauses
-        if resource is not None
-    }
-    names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
-    names.pop("swap", None)
-    short: set[str] = set()
-    unclear = []
-    for lower, name in names.items():
-        requested = _charged(job, slot, name)
-        free = _amount(evaluated(slot, name)) or 0.0
-        if requested is None:
-            written = f"Request{name} = {_written(job, f'Request{name}')}"
-            unclear.append(Obstacle("bad-request", _cut(written)))
-        elif requested > free:
-            short.add(lower)
-            request = f"Request{name} = {requested:.15g}{law.UNITS.get(lower, '')}"
-            code = law.code_of_resource(name)
-            has_any = free or _amount(evaluated(slot, f"TotalSlot{name}"))
-            absent = code in ("resource", "gpus") and not has_any
-            obstacles.append(Obstacle("no-resource" if absent else code, request))
-    obstacles += unclear
+    too_large = _too_large(job, slot)
+    obstacles += too_large.values()
     if not job_accepts:
         obstacles += [
             Obstacle(
                 "dedicated" if clause.text.startswith(IS_DEDICATED) else "job-requirements",
                 _cut(clause.text),
             )
-            for clause, resource, tree in job_clauses
-            if resource not in short and not _true(tree, job, slot)
+            for clause, resource, tree in job.clauses
+            if too_large.get(resource or "", _UNCLEAR).code == _UNCLEAR.code
+            and not _true(tree, job.ad, slot)
         ]
     if not slot_accepts:
-        obstacles += _slot_clauses(job, slot, limits_named=bool(short or unclear))
+        obstacles += _slot_clauses(job.ad, slot, limits_named=bool(too_large))
     if not obstacles:
         # Requirements can be false though each of their clauses is true.
-        ad, code = (job, "job-requirements") if slot_accepts else (slot, "slot-requirements")
+        ad, code = (job.ad, "job-requirements") if slot_accepts else (slot, "slot-requirements")
         obstacles.append(Obstacle(code, _cut(_written(ad, "Requirements") or "")))
     return obstacles
+
+
+def _too_large(job: _Job, slot: Any) -> dict[str, Obstacle]:
+    """Resource in lower case -> request of it that is too large, or has no value, those last."""
+    machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
+    spelt = {name.lower(): name for name in job.ad}
+    names = {
+        resource: spelt.get(f"request{resource}", f"Request{resource}")[len("Request") :]
+        for _, resource, _ in job.clauses
+        if resource is not None
+    }
+    names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
+    names.pop("swap", None)
+    obstacles: dict[str, Obstacle] = {}
+    for lower, name in names.items():
+        requested, free = _charged(job.ad, slot, name), _amount(evaluated(slot, name)) or 0.0
+        if requested is None:
+            written = f"Request{name} = {_written(job.ad, f'Request{name}')}"
+            obstacles[lower] = _UNCLEAR._replace(clause=_cut(written))
+        elif requested > free:
+            request = f"Request{name} = {requested:.15g}{law.UNITS.get(lower, '')}"
+            code = lower if lower in _TOO_LITTLE else "resource"
+            has_any = free or _amount(evaluated(slot, f"TotalSlot{name}"))
+            absent = code in ("resource", "gpus") and not has_any
+            obstacles[lower] = Obstacle("no-resource" if absent else code, request)
+    return dict(sorted(obstacles.items(), key=lambda item: item[1].code == _UNCLEAR.code))
 
 
 def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> Iterator[Obstacle]:

@@ -6,20 +6,14 @@ The rules are the negotiator's (matchmaker.cpp, GroupEntry.cpp and Accountant.cp
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, takewhile
 from math import floor, fsum
 from typing import Any, NamedTuple, Optional
 
-from sharectl.explain.job import (
-    AT_ACCESS_POINT,
-    AT_CEILING,
-    AT_LIMIT,
-    AT_QUOTA,
-    OVER_LIMIT,
-    Facts,
-)
+from sharectl.explain.job import AT_ACCESS_POINT, AT_CEILING, AT_LIMIT, AT_QUOTA, Facts
 from sharectl.model import WaitTimes
 from sharectl.plan.records import CycleRecord
 from sharectl.shares.groups import is_within, levels_above
@@ -79,11 +73,6 @@ class Limit(NamedTuple):
             return False
         return self.used + self.increment > self.most
 
-    @property
-    def too_small(self) -> bool:
-        """True if the job would pass it though nobody used it."""
-        return self.most is not None and self.increment > self.most
-
 
 class Cause(NamedTuple):
     """Reason why the negotiator gives a job no slot, wherever one is free."""
@@ -130,12 +119,11 @@ def parts_of(limits: str) -> list[tuple[str, float]]:
     return parts
 
 
-def use_of(limits: Iterable[str]) -> dict[str, float]:
+def use_of(limits: Iterable[str]) -> Mapping[str, float]:
     """Use of each limit by slots with these ConcurrencyLimits."""
-    used: dict[str, float] = {}
-    for text in limits:
-        for name, increment in parts_of(text):
-            used[name] = used.get(name, 0.0) + increment
+    used: defaultdict[str, float] = defaultdict(float)
+    for name, increment in chain.from_iterable(map(parts_of, limits)):
+        used[name] += increment
     return used
 
 
@@ -149,21 +137,19 @@ def knobs_of(limit: str) -> tuple[str, ...]:
 def limits_in(negotiation: NegotiatorFacts, texts: Iterable[str]) -> list[list[Limit]]:
     """Limits of each of a job's ConcurrencyLimits, which can differ by slot."""
     used, most = negotiation.used, negotiation.most
-    return [
-        [
-            Limit(name, taken, None if used is None else used.get(name, 0.0), most.get(name))
-            for name, taken in parts_of(text)
-        ]
-        for text in texts
-    ]
+
+    def limit(name: str, taken: float) -> Limit:
+        return Limit(name, taken, None if used is None else used.get(name, 0.0), most.get(name))
+
+    return [[limit(*part) for part in parts_of(text)] for text in texts]
 
 
 def group_in(groups: Mapping[str, AccountedGroup], submitter: str) -> str:
     """Group in lower case that a submitter without domain is charged to: the longest that fits."""
     group = submitter.lower().rpartition(".")[0]
-    chain = [name for name in (*levels_above(group), group) if name]
-    fitting = [name for place, name in enumerate(chain) if set(chain[: place + 1]) <= groups.keys()]
-    return fitting[-1] if fitting else ROOT
+    levels = [name for name in (*levels_above(group), group) if name]
+    there = list(takewhile(groups.__contains__, levels))
+    return there[-1] if there else ROOT
 
 
 def cause(
@@ -189,23 +175,17 @@ def cause(
 
 def _at_limit(limits: Sequence[Sequence[Limit]]) -> Optional[Cause]:
     """Reason by a limit of every slot, if there is one."""
-    # A limit that is too small for the job even unused comes first: no other job frees it.
-    full = [
-        sorted((limit for limit in part if limit.full), key=lambda limit: not limit.too_small)[:1]
-        for part in limits
-    ]
-    if not (full and all(full)):
+    full = [next((limit for limit in part if limit.full), None) for part in limits]
+    if not full or full[0] is None or None in full:
         return None
-    never = all(limit.too_small for (limit,) in full)
-    (name, taken, used, most) = full[0][0]
-    in_use = f"{rounded(used or 0)} of {rounded(most or 0)}"
-    takes = f", and it takes {rounded(taken)}" if taken != 1 or never else ""
-    fewer = "a smaller increment" if taken > 1 and most else "a job without it"
-    remedy = fewer if never else "jobs of that limit that end"
+    name, taken, used, most = full[0]
+    in_use = f"{rounded(used or 0)} of {rounded(most or 0)} in use"
+    takes = f", and it takes {rounded(taken)}" if taken != 1 else ""
     return Cause(
-        OVER_LIMIT if never else AT_LIMIT,
-        f"its concurrency limit: {name}, {in_use} in use{takes}",
-        f"{remedy}, or a larger {knobs_of(name)[0].upper()} on the central manager",
+        AT_LIMIT,
+        f"its concurrency limit: {name}, {in_use}{takes}",
+        "jobs of that limit that end, a smaller increment, or a larger "
+        f"{knobs_of(name)[0].upper()} on the central manager",
     )
 
 

@@ -54,7 +54,6 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
         "unplaceable": rows(taken.unplaceable),
         "untried": taken.untried,
         "over_budget": taken.over_budget,
-        "unmaterialized": dict(taken.unmaterialized),
         "sources": rows(taken.sources),
     }
 

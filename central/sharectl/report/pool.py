@@ -43,10 +43,6 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
         kept_out = [row for row in content["unplaceable"] or () if row["later"] is later]
         if kept_out:
             print_records(title, _UNPLACEABLE, kept_out, to)
-    if content["unmaterialized"]:
-        title = "jobs that are not materialised before others of their cluster end: no demand"
-        late = [{"group": name, "jobs": jobs} for name, jobs in content["unmaterialized"].items()]
-        print_records(title, "group, jobs", late, to)
     if content["nodes"]:
         print_records("nodes", _NODES, map(_node, content["nodes"]), to)
     sources = [

@@ -9,25 +9,16 @@ overheat too, at the time of the slot's ad. An error, or what cannot be told her
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple, Optional
+from typing import Optional
 
-from sharectl.condor.ad_rows import (
-    LITERAL,
-    AdRow,
-    clauses_of,
-    emptied,
-    names_reached,
-    resources_of,
-    seen_by,
-)
+from sharectl.condor.ad_rows import LITERAL, AdRow, resources_of, seen_by
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, is_true, value_of
 from sharectl.condor.expressions import with_clock
 from sharectl.model import ClosedTo, Kind
+from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, clauses_in, freed
 
-MOST_VIEWS = 50
-"""Sets of attributes that jobs look at for which kinds of slots are kept in memory."""
 MAX_CLAUSE = 300
 """Characters of a clause that are reported."""
 _OWN_CLAUSES = ("t1_graceadmits", "t1_targetadmits")
@@ -57,51 +48,31 @@ class WaitingJob:
         self.ad = ad_of_long(f"{text}\n{_WANTS} = {_all(self.clauses)}")
 
 
-class _Slot(NamedTuple):
-    machine: str
-    row: AdRow
-    clauses: tuple[str, ...]
-    looks_at: frozenset[str]
-    """Own attributes that the clauses look at."""
-
-
-class SlotGroup(NamedTuple):
-    """Slots that a job cannot tell apart."""
-
-    ad: Any
-    clauses: tuple[str, ...]
-    machines: set[str]
-
-
 class Slots:
     """Slots of a pool as they are now, without what jobs hold there."""
 
     def __init__(self, rows: Iterable[AdRow], of_jobs: frozenset[str]) -> None:
         """Slots of these rows; ``of_jobs`` are the attributes that jobs tell, in lower case."""
-        self._slots: list[_Slot] = []
-        texts: defaultdict[str, set[str]] = defaultdict(set)
-        for row in rows:
-            free = _freed(row)
-            pairs = tuple(sorted(pair for pair in free.items() if not LITERAL.fullmatch(pair[1])))
-            clauses, looks_at = _telling(pairs, frozenset(free), of_jobs)
-            machine = row.get("machine", "").strip('"').lower()
-            self._slots.append(_Slot(machine, free, clauses, looks_at))
-            for name, text in pairs:
-                texts[name].add(text)
-        self._texts = {name: " ".join(several) for name, several in texts.items()}
-        self._groups: dict[frozenset[str], list[SlotGroup]] = {}
-
-    @property
-    def machines(self) -> set[str]:
-        """Host names, lower case."""
-        return {slot.machine for slot in self._slots}
+        self._clauses: dict[str, tuple[str, ...]] = {}
+        slots = []
+        for row in map(_as_it_is, rows):
+            # A negotiator may not have seen yet that a clause looks at an attribute of jobs.
+            counting = [
+                c for c in clauses_in(row) if c.of_job <= of_jobs and _counts(c.of_slot, c.words)
+            ]
+            clauses = tuple(clause.text for clause in counting)
+            self._clauses[_all(clauses)] = clauses
+            looks_at = frozenset().union(*(clause.of_slot for clause in counting))
+            slots.append((row, {_ACCEPTS: _all(clauses)}, looks_at))
+        self._kinds = SlotGroups(slots)
+        self.machines = self._kinds.machines
 
     def refusals(self, job: WaitingJob) -> Refusals:
         """Machines of which all slots are closed to a job."""
         refused: Refusals = {}
         admitting: set[str] = set()
         for slots in self.distinct_for(job):
-            clause = _refusal(job, slots)
+            clause = self._refusal(job, slots)
             if clause is None:
                 admitting |= slots.machines
             else:
@@ -112,28 +83,26 @@ class Slots:
         """Machines of which a slot is open to a job, all that are ``among`` these at least."""
         admitting: set[str] = set()
         for slots in self.distinct_for(job):
-            if not slots.machines.isdisjoint(among) and _refusal(job, slots) is None:
+            if not slots.machines.isdisjoint(among) and self._refusal(job, slots) is None:
                 admitting |= slots.machines
         return admitting
 
     def distinct_for(self, job: WaitingJob) -> list[SlotGroup]:
         """Kinds of slots that a job can tell apart."""
-        names = frozenset(names_reached(job.looks_at, self._texts))
-        if names not in self._groups:
-            if len(self._groups) >= MOST_VIEWS:
-                self._groups.clear()
-            self._groups[names] = self._distinct(names)
-        return self._groups[names]
+        return self._kinds.of(self._kinds.reached(job.looks_at))
 
-    def _distinct(self, names: frozenset[str]) -> list[SlotGroup]:
-        alike: dict[tuple[Any, ...], set[str]] = {}
-        for machine, row, clauses, looks_at in self._slots:
-            seen = tuple([(name, row[name]) for name in _sorted(looks_at | names) if name in row])
-            alike.setdefault((clauses, seen), set()).add(machine)
-        return [
-            SlotGroup(_ad_of(clauses, seen), clauses, machines)
-            for (clauses, seen), machines in alike.items()
-        ]
+    def _refusal(self, job: WaitingJob, slots: SlotGroup) -> Optional[str]:
+        """First clause that keeps a job out of slots; None if it may start there, or in doubt."""
+        if is_true(value_of(expression(_BOTH), job.ad, slots.ad)):
+            return None
+        for clauses, my, target in (
+            (self._clauses[slots.row[_ACCEPTS]], slots.ad, job.ad),
+            (job.clauses, job.ad, slots.ad),
+        ):
+            for clause in clauses:
+                if is_refusal(value_of(expression(clause), my, target)):
+                    return clause
+        return None
 
 
 def by_machine(refused: Mapping[Kind, Refusals]) -> dict[str, tuple[ClosedTo, ...]]:
@@ -142,36 +111,22 @@ def by_machine(refused: Mapping[Kind, Refusals]) -> dict[str, tuple[ClosedTo, ..
     for kind in sorted(refused):
         for machine, clause in refused[kind].items():
             kinds[machine].append((kind, clause))
-    shared: dict[tuple[tuple[Kind, str], ...], tuple[ClosedTo, ...]] = {}
-    for rows in map(tuple, kinds.values()):
-        if rows not in shared:
-            sizes: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-            for (group, cores), clause in rows:
-                sizes[group, clause].append(cores)
-            shared[rows] = tuple(
-                ClosedTo(group, tuple(cores), _shown(clause))
-                for (group, clause), cores in sizes.items()
-            )
+    shared = {rows: _closed_to(rows) for rows in set(map(tuple, kinds.values()))}
     return {machine: shared[tuple(rows)] for machine, rows in kinds.items()}
 
 
-def _refusal(job: WaitingJob, slots: SlotGroup) -> Optional[str]:
-    """First clause that keeps a job out of slots; None if it may start there, or in doubt."""
-    if is_true(value_of(expression(_BOTH), job.ad, slots.ad)):
-        return None
-    for clauses, my, target in (
-        (slots.clauses, slots.ad, job.ad),
-        (job.clauses, job.ad, slots.ad),
-    ):
-        for clause in clauses:
-            if is_refusal(value_of(expression(clause), my, target)):
-                return clause
-    return None
+def _closed_to(rows: Iterable[tuple[Kind, str]]) -> tuple[ClosedTo, ...]:
+    sizes: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for (group, cores), clause in rows:
+        sizes[group, clause].append(cores)
+    return tuple(
+        ClosedTo(group, tuple(cores), _shown(clause)) for (group, clause), cores in sizes.items()
+    )
 
 
-def _freed(row: AdRow) -> dict[str, str]:
+def _as_it_is(row: AdRow) -> dict[str, str]:
     """Slot without what jobs hold there; sharectl's grace and target admit everything."""
-    free = {name.lower(): text for name, text in emptied(row).items()}
+    free = freed(row)
     free |= {name: "true" for name in _OWN_CLAUSES if name in free}
     free["disk"] = _DISK_KIB
     if "t1_overheat" in row:
@@ -192,39 +147,9 @@ def _at_its_time(text: str) -> str:
     return with_clock(text, "MY.MyCurrentTime") if "time" in text.lower() else text
 
 
-@lru_cache(maxsize=1000)
-def _telling(
-    expressions: tuple[tuple[str, str], ...], names: frozenset[str], of_jobs: frozenset[str]
-) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Clauses of a slot's Requirements that can be told, and what they look at.
-
-    A negotiator may not have seen yet that a clause looks at an attribute of jobs: then they do
-    not tell it.
-    """
-    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
-    clauses: list[str] = []
-    looks_at: set[str] = set()
-    for clause in clauses_of(texts):
-        own, others, words = seen_by(clause.text, texts)
-        if others <= of_jobs and _counts(own, words):
-            clauses.append(clause.text)
-            looks_at |= own
-    return tuple(clauses), frozenset(looks_at)
-
-
 def _counts(slots: Collection[str], words: Iterable[str]) -> bool:
     """True if a clause that looks at these attributes of slots asks for more than resources."""
     return not (slots and _RESOURCES.issuperset(slots)) and _NOT_HERE.isdisjoint(words)
-
-
-@lru_cache(maxsize=1000)
-def _sorted(names: frozenset[str]) -> tuple[str, ...]:
-    return tuple(sorted(names))
-
-
-def _ad_of(clauses: Sequence[str], seen: Iterable[tuple[str, str]]) -> Any:
-    lines = (f"{name} = {text}" for name, text in (*seen, (_ACCEPTS, _all(clauses))))
-    return ad_of_long("\n".join(lines))
 
 
 def _all(clauses: Iterable[str]) -> str:

@@ -3,9 +3,9 @@
 A job's expressions may be anything: they are evaluated in a child that is killed at its deadline,
 may not take more memory than `MOST_MEMORY_BYTES`, and has a budget for each user
 (`sharectl.condor.accounts`). A job is *unplaceable* if its Requirements are false or undefined
-on every slot, or those of every slot are false for it: the negotiator's rule. A job that clauses on
-time alone keep out is *later* (`sharectl.condor.clock`). An error, or something else that changes
-from minute to minute, counts as placeable.
+on every empty slot, or those of every slot are false for it. A job that clauses on time alone keep
+out is *later* (`sharectl.condor.clock`). An error, or something else that changes from minute to
+minute, counts as placeable.
 
 Jobs beyond the budget of their user are no demand. Jobs that no slot takes would hold cores idle. A
 job too few costs its user little: those that were tried are of each size, and start as demand.
@@ -17,10 +17,10 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from math import floor, log
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.accounts import (
     LATER,
@@ -39,126 +39,34 @@ from sharectl.condor.ad_rows import (
     LITERAL,
     AdRow,
     clauses_of,
-    emptied,
     long_of,
     names_reached,
     resources_of,
     row_of,
-    seen_by,
 )
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, is_momentary, moments
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.expressions import alternatives, code_of, words_of_text
+from sharectl.condor.expressions import alternatives, words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind
 from sharectl.snapshot.closed_nodes import Refusals, Slots, WaitingJob, by_machine
-from sharectl.snapshot.job_shapes import MOST_ROWS, JobShape, Shapes
-from sharectl.snapshot.schedd_jobs import (
-    JobKind,
-)
-
-ACCEPTS, OPEN = "t1_slotaccepts", "t1_slotopen"
-"""Attributes that an emptied slot gets: its lasting clauses, and those on time."""
-_NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
-_STEP = 1.03
-"""Numbers from 1000 on within about this ratio make no kinds of slots."""
-_LOCAL_TIME = ("clockmin", "clockday")
-
-
-def kinds(rows: Iterable[AdRow]) -> list[dict[str, str]]:
-    """Kinds of rows, each with the largest numbers that any of the kind has."""
-    largest: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
-    for row in rows:
-        key = frozenset((name, _stepped(name, text)) for name, text in row.items())
-        most = largest.setdefault(key, dict(row))
-        for name, text in row.items():
-            if text != most[name] and float(text) > float(most[name]):
-                most[name] = text
-    return list(largest.values())
-
-
-@lru_cache(maxsize=100_000)
-def _stepped(name: str, text: str) -> str:
-    """``text``, or the step of a large number; disks differ on each node, so are one."""
-    if not _NUMBER.fullmatch(text):
-        return text
-    return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
-
-
-def asking(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
-    """`ACCEPTS` and `OPEN` of a slot, and what they see of it when nothing runs there.
-
-    ``of_jobs`` are the attributes that jobs tell, in lower case.
-    """
-    free = {name.lower(): text for name, text in emptied(row).items()}
-    expressions = sorted(pair for pair in free.items() if not LITERAL.fullmatch(pair[1]))
-    own, seen = _lasting(
-        tuple(expressions), frozenset(free), unsure_of(row), moments(free), of_jobs
-    )
-    names = (*seen, *resources_of(row))
-    return {**{name: free[name] for name in names if name in free}, **own}
-
-
-def unsure_of(row: AdRow) -> frozenset[str]:
-    """Attributes, in lower case, of which a clocked slot does not tell what they will be.
-
-    Resources of which it does not say how much it has in all, and a local time that stands still.
-    """
-    local = (name for name in _LOCAL_TIME if LITERAL.fullmatch(row.get(name, "0")))
-    return frozenset(
-        [*(name for name in resources_of(row) if f"totalslot{name}" not in row), *local]
-    )
-
-
-@lru_cache(maxsize=1000)
-def _lasting(
-    expressions: tuple[tuple[str, str], ...],
-    names: frozenset[str],
-    unsure: frozenset[str],
-    aged: frozenset[str],
-    of_jobs: frozenset[str],
-) -> tuple[AdRow, frozenset[str]]:
-    """Clauses of a slot's Requirements that ask something of jobs and last, and those on time.
-
-    Returns them by name, and what they look at. ``aged`` are points in time. A clause that looks at
-    an attribute that the slot lacks is left out: the slot may lack it for a moment. So is one
-    on an attribute that jobs do not tell.
-    """
-    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
-    parts: dict[str, list[str]] = {ACCEPTS: [], OPEN: []}
-    seen: set[str] = set()
-    for clause in clauses_of(texts):
-        own, others, words = seen_by(clause.text, texts)
-        momentary = any(is_momentary(name) or name in unsure for name in own)
-        momentary = momentary or not FUNCTIONS.isdisjoint(words)
-        on_time = not ON_TIME.isdisjoint(own | words)
-        momentary = momentary or (on_time and not aged.isdisjoint(own))
-        sites = code_of(clause) in ("site-start", "slot-requirements")
-        counts = sites and (others or on_time) and not momentary
-        if counts and own <= names and others <= of_jobs:
-            seen |= own
-            parts[OPEN if on_time else ACCEPTS].append(f"({clause.text})")
-    return {name: " && ".join(part) or "true" for name, part in parts.items()}, frozenset(seen)
-
+from sharectl.snapshot.schedd_jobs import MOST_SHAPE_ROWS, JobKind, JobShape, Shapes
+from sharectl.snapshot.slot_groups import SlotGroups, SlotQuery, clauses_in, freed
 
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.6 s on 2,000 nodes."""
 CLOSED_SECONDS = 2.0
 """Processor time after which nodes count as open to kinds of jobs that were not looked at yet."""
-MOST_VIEWS = 50
-"""Sets of attributes that jobs look at for which kinds of slots are kept in memory."""
+ACCEPTS, OPEN = "t1_slotaccepts", "t1_slotopen"
+"""Attributes that an emptied slot gets: its lasting clauses, and those on time."""
 WANTS, DUE = "t1_jobwants", "t1_jobdue"
 """Attributes that a job gets: its lasting clauses, and those on time."""
 _JOIN = f"MY.{WANTS} && (TARGET.{ACCEPTS} =!= false)"
 _NOW = f"{_JOIN} && MY.{DUE} && (TARGET.{OPEN} =!= false)"
-_PARTLY_FREE = (("cpus",), ("memory",), ("cpus", "memory"))
-"""Resources of which a slot has no more than a job requests: clauses may want few of them free."""
-_AT_LEAST = re.compile(
-    r"(?:TARGET\.)?(\w+) >= (?:MY\.)?Request\1\b|(?:TARGET\.)?(?:_condor_)?Request(\w+) <= "
-    r"(?:MY\.)?\2\b|MY\.\w+ > 0|\b1 <= MY\.Cpus\b",
-    re.IGNORECASE,
-)
-"""Usual conditions, to which an empty slot is as good as a partly free one."""
+_NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
+_STEP = 1.03
+"""Numbers from 1000 on within about this ratio make no kinds of slots."""
+_LOCAL_TIME = ("clockmin", "clockday")
 _OF_ANY_SLOT = (
     "Requirements", "WithinResourceLimits", "MachineResources", "Machine", *OF_SLOTS
 )  # fmt: skip
@@ -166,22 +74,16 @@ _NEGOTIATORS = ("submitter", "submittor")
 """How attributes begin that only a negotiator gives a job, while it looks for its slot."""
 _REQUESTS = ("requestcpus", "requestmemory", "requestdisk")
 _REQUEST = re.compile(r"request(\w+)", re.ASCII)
+_ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
 BY_EXPRESSION = "AccountingGroup is an expression"
 """In the place of the clause that keeps jobs out of all nodes that have targets for them."""
-_ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
 
-
-class ClosedNodes(NamedTuple):
-    """Nodes that refuse kinds of jobs."""
-
-    closed: Mapping[str, tuple[ClosedTo, ...]] = {}
-    """Machine -> kinds of jobs to which it is closed."""
-    skipped: int = 0
-    """Kinds of jobs for which the time was not enough."""
-
-
-SlotQuery = Callable[[Sequence[str]], Iterable[Any]]
-"""Returns the ads of a pool's slots with these attributes."""
+GroupOf = Callable[[Optional[str]], str]
+"""Returns the configured group of an AccountingGroup."""
+CoresOf = Callable[[JobKind], Iterable[int]]
+"""Returns the cores that jobs come to on slots."""
+Closed = Mapping[str, tuple[ClosedTo, ...]]
+"""Machine -> kinds of jobs to which it is closed, see `sharectl.snapshot.closed_nodes`."""
 
 
 class Trial(NamedTuple):
@@ -195,10 +97,6 @@ class Trial(NamedTuple):
     over: tuple[JobShape, ...] = ()
     """Jobs for which the budget of their user was not enough."""
     closed: Mapping[str, tuple[ClosedTo, ...]] = {}
-    """Machine -> kinds of jobs to which it is closed, see `sharectl.snapshot.closed_nodes`."""
-
-
-# ---- jobs
 
 
 def ask_both(
@@ -222,12 +120,12 @@ def ask_both(
         if answer.value is not None and answer.value.jobs is not None
     }
     part = 2 / 3 if shaped else 1
-    rest = {
+    unanswered = {
         name: question._replace(deadline_seconds=part * question.deadline_seconds)
         for name, question in plain.items()
         if name not in counted
     }
-    every = {**counted, **ask_all(rest)}
+    every = {**counted, **ask_all(unanswered)}
     return {name: every[name] for name in plain}, list(shapes.values())
 
 
@@ -238,40 +136,32 @@ def tried(
     look: SlotQuery,
     answers: Sequence[Answer],
     deadline_seconds: float = TRIAL_SECONDS,
-    group_of: Callable[[Optional[str]], str] = lambda _: OTHER,
-    cores_of: Callable[[JobKind], Iterable[int]] = lambda kind: (kind.cores,),
+    group_of: GroupOf = lambda _: OTHER,
+    cores_of: CoresOf = lambda kind: (kind.cores,),
 ) -> Trial:
-    """Trial of the shapes of all schedds, which are answers of `shapes_of`, on the slots.
-
-    ``group_of`` returns the configured group of an AccountingGroup, ``cores_of`` the cores that
-    jobs come to on slots.
-    """
+    """Trial of the shapes of all schedds, which are answers of `shapes_of`, on the slots."""
     queues: list[Shapes] = [answer.value for answer in answers if answer.value is not None]
     every = [shape for queue in queues for shape in queue.shapes]
-    alike: dict[str, list[JobShape]] = {}
+    by_ad: dict[str, list[JobShape]] = {}
     for shape in _in_turn(every, group_of):
         if shape.ad:
-            alike.setdefault(shape.ad, []).append(shape)
+            by_ad.setdefault(shape.ad, []).append(shape)
     attributes = [queue.attributes for queue in queues if queue.attributes is not None]
-    of_jobs = frozenset(
-        name
-        for name in (frozenset.intersection(*attributes) if attributes else ())
-        if not name.startswith(_NEGOTIATORS)
-    )
+    common = frozenset.intersection(*attributes) if attributes else frozenset()
+    of_jobs = frozenset(name for name in common if not name.startswith(_NEGOTIATORS))
     silent = [answer.source for answer in answers if answer.value is None]
     complete = not silent and all(queue.complete for queue in queues)
-    kinds = _by_kind(every, list(alike), group_of, cores_of) if complete else {}
+    kinds = _by_kind(every, list(by_ad), group_of, cores_of) if complete else {}
     # Jobs that are alike cost the one of their users who has the fewest.
-    users = [shapes[0].user for shapes in alike.values()]
+    users = [shapes[0].user for shapes in by_ad.values()]
     budgets = UserBudgets(users)
-    (closed, skipped), problem = ClosedNodes(), None
-    if alike:
-        try_all = partial(_try_all, look, of_jobs, list(alike), users, kinds)
-        (closed, skipped), problem = answer_within(
-            budgets, try_all, deadline_seconds, ClosedNodes()
-        )
+    nothing: tuple[Closed, int] = ({}, 0)
+    (closed, skipped), problem = nothing, None
+    if by_ad:
+        try_all = partial(_try_all, look, of_jobs, list(by_ad), users, kinds)
+        (closed, skipped), problem = answer_within(budgets, try_all, deadline_seconds, nothing)
     by_result: defaultdict[int, list[JobShape]] = defaultdict(list)
-    for result, shapes in zip(budgets.results[: len(alike)], alike.values()):
+    for result, shapes in zip(budgets.results[: len(by_ad)], by_ad.values()):
         by_result[result] += shapes
     untried = len({shape.ad for result in (UNTRIED, TRYING) for shape in by_result[result]})
     untried += sum(shape.ad is None and not shape.over for shape in every)
@@ -287,14 +177,13 @@ def tried(
     elif skipped:
         why = f"{skipped} kinds of pending jobs were not tried on each node: it takes too long"
     elif not complete:
-        why = f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried"
+        most = f"more than {MOST_SHAPE_ROWS} kinds of pending jobs"
+        why = f"a schedd has {most}: the rest was not tried"
     over = (*by_result[OVER], *(shape for shape in every if shape.over))
     return Trial(tuple(by_result[UNPLACEABLE]), tuple(by_result[LATER]), why, over, closed)
 
 
-def _in_turn(
-    shapes: Sequence[JobShape], group_of: Callable[[Optional[str]], str]
-) -> list[JobShape]:
+def _in_turn(shapes: Sequence[JobShape], group_of: GroupOf) -> list[JobShape]:
     """Shapes of configured groups first, then of users who have few; of a user the short first.
 
     Ads that are made to cost much are long, or many, as a rule.
@@ -302,18 +191,14 @@ def _in_turn(
     of_user = Counter(shape.user for shape in shapes)
 
     def turn(shape: JobShape) -> tuple[Any, ...]:
-        is_other = group_of(shape.kind.account) == OTHER
-        ad = shape.ad or ""
+        is_other, ad = group_of(shape.kind.account) == OTHER, shape.ad or ""
         return (is_other, of_user[shape.user], shape.user, len(ad), ad)
 
     return sorted(shapes, key=turn)
 
 
 def _by_kind(
-    shapes: Iterable[JobShape],
-    ads: Sequence[str],
-    group_of: Callable[[Optional[str]], str],
-    cores_of: Callable[[JobKind], Iterable[int]],
+    shapes: Iterable[JobShape], ads: Sequence[str], group_of: GroupOf, cores_of: CoresOf
 ) -> dict[Kind, list[int]]:
     """Kind of jobs that could be helped -> numbers of its ads, if all of them may be tried.
 
@@ -323,15 +208,15 @@ def _by_kind(
     kinds: dict[Kind, set[int]] = {}
     untried: set[Kind] = set()
     for shape in shapes:
+        if shape.over:
+            continue  # no demand, which closes and opens no node
         for cores in cores_of(shape.kind):
             kind = (group_of(shape.kind.account), cores)
-            if shape.over:
-                continue  # no demand, which closes and opens no node
-            own = kinds.setdefault(kind, set())
+            may_be_tried = kinds.setdefault(kind, set())
             if not shape.ad:
                 untried.add(kind)
             elif shape.start_knows:
-                own.add(numbers[shape.ad])
+                may_be_tried.add(numbers[shape.ad])
     return {kind: sorted(kinds[kind]) for kind in kinds if kind not in untried and kind[0] != OTHER}
 
 
@@ -342,8 +227,8 @@ def _try_all(
     users: Sequence[str],
     kinds: Mapping[Kind, Sequence[int]],
     budgets: UserBudgets,
-) -> ClosedNodes:
-    """Set the result of each ad as soon as it is there; returns closed nodes.
+) -> tuple[Closed, int]:
+    """Set the result of each ad as soon as it is there; returns what `_closed` does.
 
     An ad that costs too much ends this process, also while the library evaluates.
     """
@@ -360,7 +245,7 @@ def _try_all(
                 placeable = machines.could_run(job)
                 later = not placeable and machines.could_run(job, at_any_time=True)
             results[number] = PLACEABLE if placeable else LATER if later else UNPLACEABLE
-    return _closed(Slots(machines.rows, of_jobs), jobs, kinds, budgets) if kinds else ClosedNodes()
+    return _closed(Slots(machines.rows, of_jobs), jobs, kinds, budgets) if kinds else ({}, 0)
 
 
 def _closed(
@@ -368,8 +253,11 @@ def _closed(
     jobs: Sequence[PendingJob],
     kinds: Mapping[Kind, Sequence[int]],
     budgets: UserBudgets,
-) -> ClosedNodes:
-    """Machines that are closed to all jobs of a kind, if all of them could be tried."""
+) -> tuple[Closed, int]:
+    """Machines that are closed to all jobs of a kind, if all of them could be tried.
+
+    Also the number of kinds for which the time was not enough.
+    """
     refused: dict[Kind, Refusals] = {}
     ends = time.process_time() + CLOSED_SECONDS
     # In the order of their jobs: kinds of costly jobs come last.
@@ -394,21 +282,11 @@ def _closed(
                         del everywhere[machine]
             budgets.results[number] = PLACEABLE
             if time.process_time() > ends:
-                return ClosedNodes(by_machine(refused), len(ordered) - place)
+                return by_machine(refused), len(ordered) - place
             if not everywhere:
                 break
         refused.setdefault(kind, everywhere or {})
-    return ClosedNodes(by_machine(refused))
-
-
-class OfSlots(NamedTuple):
-    """Attributes of slots that jobs look at, by what is known of their later values."""
-
-    momentary: frozenset[str]
-    on_time: frozenset[str]
-    """Attributes that go by the clock."""
-    moments: frozenset[str]
-    """Points in time, which the slots renew."""
+    return by_machine(refused), 0
 
 
 class PendingJob:
@@ -423,26 +301,6 @@ class PendingJob:
     def wants(self) -> list[str]:
         """Clauses of its Requirements."""
         return [clause.text for clause in clauses_of(self.row)]
-
-    def ad(self, slots: OfSlots) -> Any:
-        """Ad for trials, in which its clauses that count have names: the lasting, those on time."""
-        parts: dict[str, list[str]] = {WANTS: [], DUE: []}
-        for clause, is_on_time in self.clauses(slots):
-            parts[DUE if is_on_time else WANTS].append(f"({clause})")
-            if is_on_time:  # no time brings an attribute that it lacks
-                ways = (f"({way}) isnt undefined" for way in alternatives(clause))
-                parts[WANTS].append(f"({' || '.join(ways)})")
-        own = {name: " && ".join(part) or "true" for name, part in parts.items()}
-        return ad_of_long(long_of({**self.row, **own}))
-
-    def clauses(self, slots: OfSlots) -> Iterator[tuple[str, bool]]:
-        """Clauses of its Requirements, True with those on time; without those on the moment."""
-        for clause in self.wants:
-            reached = names_reached(words_of_text(clause), self.row)
-            is_on_time = not slots.on_time.isdisjoint(reached)
-            aged = is_on_time and not slots.moments.isdisjoint(reached)
-            if slots.momentary.isdisjoint(reached) and not aged:
-                yield clause, is_on_time
 
 
 class Machines:
@@ -464,91 +322,116 @@ class Machines:
         self.attributes, self.over = affordable_words((job.words for job in jobs), users)
         requests = (_REQUEST.fullmatch(word) for word in {*self.attributes, *of_jobs, *_REQUESTS})
         totals = (f"TotalSlot{match[1]}" for match in requests if match)
-        own = filter(_ATTRIBUTE.fullmatch, self.attributes)
+        names = filter(_ATTRIBUTE.fullmatch, self.attributes)
         # Nodes have most texts in common, and one string is enough for all.
-        self.rows = rows = [
+        self.rows = [
             {sys.intern(name): sys.intern(text) for name, text in row_of(ad).items()}
-            for ad in look([*_OF_ANY_SLOT, *totals, *own])
+            for ad in look([*_OF_ANY_SLOT, *totals, *names])
         ]
-        at_now = [clocked(row, now) for row in rows]
-        texts: dict[str, set[str]] = {}
-        for row in at_now:
-            for name, text in row.items():
-                texts.setdefault(name, set()).add(text)
-        self._texts = {name: " ".join(values) for name, values in texts.items()}
-        unsure = frozenset().union(*map(unsure_of, at_now))
-        aged = frozenset().union(*map(moments, at_now))
+        rows = [clocked(row, now) for row in self.rows]
+        slots = [(row, policy_of(row, of_jobs), ()) for row in rows]
+        self._slots = SlotGroups(slots, stepped)
+        unsure = frozenset().union(*map(unsure_of, rows))
+        self._moments = frozenset().union(*map(moments, rows))
+        """Points in time, which the slots renew."""
         reached = {
-            name: names_reached([name], self._texts) for name in self.attributes.union(texts)
+            name: self._slots.reached([name]) for name in self.attributes.union(self._slots.texts)
         }
-        on_time = ON_TIME.union(
+        self._on_time = ON_TIME.union(
             name for name, words in reached.items() if not ON_TIME.isdisjoint(words)
         )
-        momentary = (
+        self._momentary = frozenset(
             name
             for name, words in reached.items()
             if any(is_momentary(word) or word in unsure for word in words)
-            or (name in on_time and not aged.isdisjoint(words))
+            or (name in self._on_time and not self._moments.isdisjoint(words))
         )
-        self._of_slots = OfSlots(frozenset(momentary), on_time, aged)
-        self._rows = [(row, asking(row, of_jobs)) for row in at_now]
-        policies = {policy[ACCEPTS]: policy for _, policy in self._rows}
-        self._wants_few = any(_wants_few(text, policy) for text, policy in policies.items())
-        self._kinds: dict[frozenset[str], dict[tuple[str, ...], list[Any]]] = {}
 
     def could_run(self, job: PendingJob, *, at_any_time: bool = False) -> bool:
-        """True if some slot could run a job, empty or partly free, or if that is not certain.
+        """True if some slot could run a job when nothing runs there, or if that is not certain.
 
         Without clauses on time if ``at_any_time``.
         """
-        ad, join = job.ad(self._of_slots), _JOIN if at_any_time else _NOW
-        if _first_match(join, ad, self._seen_by(job)):
-            return True
-        # Else three times as long for each job that is unplaceable.
-        own = (_wants_few(clause, job.row) for clause, _ in job.clauses(self._of_slots))
-        wants_few = self._wants_few or any(own)
-        return wants_few and any(
-            _first_match(join, ad, self._seen_by(job, few)) for few in _PARTLY_FREE
+        ad, join = _ad_of(job, self._clauses(job)), _JOIN if at_any_time else _NOW
+        tree = expression(join)
+        slots = self._slots.of(self._slots.reached(job.words) - self._momentary)
+        for place, slot in enumerate(slots):
+            if not is_refusal(value_of(tree, ad, slot.ad)):
+                slots.insert(0, slots.pop(place))  # the next job may match it too
+                return True
+        return False
+
+    def _clauses(self, job: PendingJob) -> dict[str, bool]:
+        """Clauses of a job, True with those on time; without those on the moment."""
+        clauses = {}
+        for clause in job.wants:
+            reached = names_reached(words_of_text(clause), job.row)
+            is_on_time = not self._on_time.isdisjoint(reached)
+            aged = is_on_time and not self._moments.isdisjoint(reached)
+            if self._momentary.isdisjoint(reached) and not aged:
+                clauses[clause] = is_on_time
+        return clauses
+
+
+def _ad_of(job: PendingJob, clauses: Mapping[str, bool]) -> Any:
+    """Ad for trials, in which clauses that count have names: the lasting, those on time."""
+    parts: dict[str, list[str]] = {WANTS: [], DUE: []}
+    for clause, is_on_time in clauses.items():
+        parts[DUE if is_on_time else WANTS].append(f"({clause})")
+        if is_on_time:  # no time brings an attribute that it lacks
+            ways = (f"({way}) isnt undefined" for way in alternatives(clause))
+            parts[WANTS].append(f"({' || '.join(ways)})")
+    return ad_of_long(long_of({**job.row, **_joined(parts)}))
+
+
+def _joined(parts: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {name: " && ".join(part) or "true" for name, part in parts.items()}
+
+
+# ---- what slots ask of jobs
+
+
+@lru_cache(maxsize=100_000)
+def stepped(name: str, text: str) -> str:
+    """``text``, or the step of a large number; disks differ on each node, so are one."""
+    if not _NUMBER.fullmatch(text):
+        return text
+    return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
+
+
+def policy_of(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
+    """`ACCEPTS` and `OPEN` of a slot, and what they see of it when nothing runs there.
+
+    They are its clauses that ask something of jobs and last, and those on time. A clause that looks
+    at an attribute that the slot lacks is left out: the slot may lack it for a moment. So is one on
+    an attribute that is not ``of_jobs``, which are those that jobs tell, in lower case.
+    """
+    free, unsure = freed(row), unsure_of(row)
+    aged = moments(free)
+    parts: dict[str, list[str]] = {ACCEPTS: [], OPEN: []}
+    seen = set(resources_of(row))
+    for clause in clauses_in(free):
+        if clause.code not in ("site-start", "slot-requirements"):
+            continue
+        on_time = not ON_TIME.isdisjoint(clause.of_slot | clause.words)
+        momentary = (
+            any(is_momentary(name) or name in unsure for name in clause.of_slot)
+            or not FUNCTIONS.isdisjoint(clause.words)
+            or (on_time and not aged.isdisjoint(clause.of_slot))
         )
-
-    def _seen_by(self, job: PendingJob, few: tuple[str, ...] = ()) -> list[Any]:
-        """Kinds of slots that the job can tell apart, emptied, with no more of ``few``."""
-        names = frozenset(
-            names_reached(job.words, self._texts) & self._texts.keys() - self._of_slots.momentary
-        )
-        if names not in self._kinds and len(self._kinds) >= MOST_VIEWS:
-            self._kinds.clear()
-        seen = self._kinds.setdefault(names, {})
-        if few not in seen:
-            rows = kinds(
-                {**{name: row[name] for name in names if name in row}, **accepting}
-                for row, accepting in self._rows
-            )
-            seen[few] = [_ad_of(row, few) for row in rows]
-        return seen[few]
+        asks = (clause.of_job or on_time) and not momentary
+        if asks and clause.of_slot <= free.keys() and clause.of_job <= of_jobs:
+            seen |= clause.of_slot
+            parts[OPEN if on_time else ACCEPTS].append(f"({clause.text})")
+    return {**{name: free[name] for name in seen if name in free}, **_joined(parts)}
 
 
-def _wants_few(clause: str, texts: AdRow) -> bool:
-    """True if a clause may want at most so many cores or so much memory free."""
-    reached = names_reached(words_of_text(_AT_LEAST.sub("", clause)), texts)
-    return not reached.isdisjoint(("cpus", "memory"))
+def unsure_of(row: AdRow) -> frozenset[str]:
+    """Attributes, in lower case, of which a clocked slot does not tell what they will be.
 
-
-def _ad_of(row: AdRow, few: Collection[str]) -> Any:
-    """Ad of a slot that has no more of ``few`` resources than a job's literal request."""
-    lines = []
-    for name, text in row.items():
-        request = f"TARGET.Request{name}"
-        less = f"ifThenElse(({request} < {text}) =?= true, {request}, {text})"
-        lines.append(f"{name} = {less if name in few else text}")
-    return ad_of_long("\n".join(lines))
-
-
-def _first_match(join: str, ad: Any, slots: list[Any]) -> bool:
-    """True if a job matches one of the slots, which is moved to the front."""
-    tree = expression(join)
-    for place, slot in enumerate(slots):
-        if not is_refusal(value_of(tree, ad, slot)):
-            slots.insert(0, slots.pop(place))
-            return True
-    return False
+    Resources of which it does not say how much it has in all, and a local time that stands still.
+    """
+    local = (name for name in _LOCAL_TIME if LITERAL.fullmatch(row.get(name, "0")))
+    return frozenset(
+        [*(name for name in resources_of(row) if f"totalslot{name}" not in row), *local]
+    )

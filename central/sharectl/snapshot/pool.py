@@ -6,7 +6,7 @@ Collector and schedds count the jobs: their answers grow with kinds of jobs, not
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -56,10 +56,16 @@ from sharectl.plan.nodes import NEVER_RAN, NO_SNIPPET, STALE, NodesConfig, never
 from sharectl.plan.waits import NodeCores
 from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
-from sharectl.snapshot.job_shapes import JobShape, Shapes, shapes_of
 from sharectl.snapshot.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
 from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
-from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs, count_pending
+from sharectl.snapshot.schedd_jobs import (
+    JobKind,
+    JobShape,
+    ScheddJobs,
+    Shapes,
+    count_pending,
+    shapes_of,
+)
 from sharectl.words import counted as number_of
 from sharectl.words import printable
 
@@ -119,9 +125,11 @@ def read_collector(collector: Any, access: CondorPool, now: int) -> CollectorAns
     most_cores = 1
     for ads in slots_in_parts(collector, sorted(machines.names), PROJECTION):
         nodes += nodes_of(ads, access, machines, now)
-        jobs = [job for ad in ads for job in _jobs_in(ad)]
-        running += access.running(jobs, machines.names, now)
-        held_cores += cores_by_account(jobs)
+        for account, job in chain.from_iterable(
+            _jobs_in(ad, access, machines.names, now) for ad in ads
+        ):
+            running.append(job)
+            held_cores[account] += job.cores
         most_cores = max(most_cores, *(_amount(ad, "TotalSlotCpus") for ad in ads), 1)
         ads.clear()
     if not (access.true_sizes and nodes):
@@ -163,12 +171,9 @@ def nodes_of(
     ads: Iterable[Any], access: CondorPool, machines: PoolMachines, now: int
 ) -> tuple[Node, ...]:
     """Execute points that have these slots, by host name; those of other machines are left out."""
-    by_machine: dict[str, list[Any]] = {}
-    for ad in ads:
-        by_machine.setdefault(machine_of(ad), []).append(ad)
     names, control = machines
     nodes = []
-    for machine, slot_ads in sorted(by_machine.items()):
+    for machine, slot_ads in sorted(_by_machine(ads).items()):
         if machine not in names:
             continue
         facts = [facts_of(ad, now, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
@@ -176,21 +181,23 @@ def nodes_of(
         deaf = deaf_code(facts)
         if machine in control.bypassed and deaf in (None, STALE):
             deaf = NO_SNIPPET
-        hs06, cores = _power(slot_ads[0])
+        hs06_per_core, published = _hs06_per_core(slot_ads[0], access)
         nodes.append(
             Node(
                 name=names[machine],
                 machine=machine,
                 cores=sum(_amount(ad, "TotalSlotCpus") for ad in slot_ads),
-                hs06_per_core=_hs06_per_core(access, hs06, cores),
+                hs06_per_core=hs06_per_core,
                 controlled=machine in control.controlled,
-                memory_mib=sum(map(_memory_mib, slot_ads)),
+                memory_mib=sum(
+                    _amount(ad, "TotalSlotMemory") or _amount(ad, "Memory") for ad in slot_ads
+                ),
                 reserved=machine in control.reserved,
                 draining=any(slot.is_draining for slot in facts),
                 obeyed_sequence=obeyed,
                 refusal=refusal,
                 deaf=None if control.rehearsed and deaf == NO_SNIPPET else deaf,
-                power_assumed=hs06 is None,
+                power_assumed=not published,
                 multicore_only=all(slot.multicore_only for slot in facts),
                 hot=any(slot.is_hot for slot in facts),
                 several_slots=sum(slot.is_partitionable for slot in facts) > 1,
@@ -200,39 +207,53 @@ def nodes_of(
     return tuple(nodes)
 
 
+def _by_machine(ads: Iterable[Any]) -> dict[str, list[Any]]:
+    by_machine: defaultdict[str, list[Any]] = defaultdict(list)
+    for ad in ads:
+        by_machine[machine_of(ad)].append(ad)
+    return by_machine
+
+
 def _amount(ad: Any, name: str) -> int:
     return whole(evaluated(ad, name), 0)
 
 
-def _memory_mib(ad: Any) -> int:
-    return _amount(ad, "TotalSlotMemory") or _amount(ad, "Memory")
+def _hs06_per_core(ad: Any, access: CondorPool) -> tuple[float, bool]:
+    """HS06 of a core of the machine, and False if the machine does not publish its power."""
+    hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0)
+    cores = _amount(ad, "TotalCpus") or DEFAULT_NODE_CORES
+    return (hs06 or access.pool.default_node_hs06) / cores, bool(hs06)
 
 
-def _power(ad: Any) -> tuple[Optional[float], Optional[int]]:
-    """HS06 and cores of the whole machine; None of what it does not publish."""
-    return number(evaluated(ad, "t1_wn_hs06"), 0.0) or None, _amount(ad, "TotalCpus") or None
+def _jobs_in(
+    ad: Any, access: CondorPool, names: Mapping[str, str], now: int
+) -> Iterator[tuple[Optional[str], RunningJobs]]:
+    """AccountingGroup and job of each dynamic slot of a slot, or of the slot itself.
 
-
-def _hs06_per_core(
-    access: CondorPool, node_hs06: Optional[float], node_cores: Optional[int]
-) -> float:
-    return (node_hs06 or access.pool.default_node_hs06) / (node_cores or DEFAULT_NODE_CORES)
-
-
-def _jobs_in(ad: Any) -> Iterator[Job]:
-    """Jobs in a slot: those of its dynamic slots, or its own."""
-    names = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
+    ``names`` is host name -> name of the node, ``now`` Unix time.
+    """
+    attributes = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
     rows: Iterable[Sequence[Any]] = ()
     if flag(ad, "PartitionableSlot") or sequence(evaluated(ad, "ChildCpus")):
-        rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in names))
+        rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in attributes))
     elif evaluated(ad, "State") == "Claimed":
-        rows = [[evaluated(ad, name) for name in names]]
-    machine, power = machine_of(ad), _power(ad)
+        rows = [[evaluated(ad, name) for name in attributes]]
+    machine, (hs06_per_core, _) = machine_of(ad), _hs06_per_core(ad, access)
     for cores, group, start, entered, memory in rows:
         since = whole(start, 0) or whole(entered, 0)
         # One string for the jobs of a group, of which there are a hundred thousand.
         account = sys.intern(group[:MAX_TEXT]) if isinstance(group, str) else None
-        yield Job(machine, account, whole(cores, 1, 1), since, whole(memory, 0), *power)
+        yield (
+            account,
+            RunningJobs(
+                node=names.get(machine, machine.partition(".")[0]),
+                group=group_of(account, access.groups),
+                cores=whole(cores, 1, 1),
+                hs06_per_core=hs06_per_core,
+                seconds=max(0, now - since) if since else 0,
+                memory_mib=whole(memory, 0),
+            ),
+        )
 
 
 # ---- pool
@@ -288,10 +309,6 @@ class CondorPool:
             for shape in shapes
             for group, cores, _ in requests.shares(shape.kind, shape.jobs, of_one_size=True)
         )
-        unmaterialized: Counter[str] = Counter()
-        for schedd in jobs:
-            for account, count in schedd.unmaterialized.items():
-                unmaterialized[self._group(account)] += count
         return Snapshot(
             now,
             nodes,
@@ -304,7 +321,6 @@ class CondorPool:
             unplaceable=unplaceable_jobs(pending, unplaceable),
             untried=trial.untried,
             over_budget=_over_budget(trial.over),
-            unmaterialized=unmaterialized,
         )
 
     def _ask_schedds(
@@ -348,20 +364,6 @@ class CondorPool:
         sources = [*(answer.source for answer in answers.values()), *absent]
         return jobs, sources, trial, requests
 
-    def running(
-        self, jobs: Iterable[Job], names: Mapping[str, str], now: int
-    ) -> Iterable[RunningJobs]:
-        """Jobs of groups on nodes at Unix time ``now``; host name -> name of the node."""
-        for job in jobs:
-            yield RunningJobs(
-                node=names.get(job.machine, job.machine.partition(".")[0]),
-                group=self._group(job.accounting_group),
-                cores=job.cores,
-                hs06_per_core=_hs06_per_core(self, job.node_hs06, job.node_cores),
-                seconds=max(0, now - job.since) if job.since else 0,
-                memory_mib=job.memory_mib,
-            )
-
     def _group(self, accounting_group: Optional[str]) -> str:
         return group_of(accounting_group, self.groups)
 
@@ -378,18 +380,18 @@ class CondorPool:
                 for kind, jobs in jobs_by_kind.items():
                     of_one_size = kind.request in nowhere
                     total.update(requests.shares(kind, jobs, of_one_size=of_one_size))
-        rest: Counter[Kind] = Counter()
+        untried: Counter[Kind] = Counter()
         for shape in without_demand:
             for request, jobs in requests.shares(shape.kind, shape.jobs, of_one_size=True).items():
                 if shape.over:
-                    rest[request[:2]] += jobs
+                    untried[request[:2]] += jobs
                 else:
                     unplaceable[request] += jobs
         # Their memory is not known: they are of the requests of which the most jobs are left.
         for request, jobs in counted.most_common():
-            taken = max(0, min(rest[request[:2]], jobs - unplaceable[request]))
+            taken = max(0, min(untried[request[:2]], jobs - unplaceable[request]))
             unplaceable[request] += taken
-            rest[request[:2]] -= taken
+            untried[request[:2]] -= taken
         for request, jobs in late.items():
             # They are tried when they are there: until then they are as those that are.
             if 0 < counted[request] <= unplaceable[request]:
@@ -408,20 +410,12 @@ def _over_budget(shapes: Sequence[JobShape]) -> Optional[str]:
     return f"{jobs} of {users}: it takes too long to try them on the nodes: no demand{example}"
 
 
-def cores_by_account(running: Iterable[Job]) -> Counter[Optional[str]]:
-    """AccountingGroup -> cores that its jobs hold."""
-    cores: Counter[Optional[str]] = Counter()
-    for job in running:
-        cores[job.accounting_group] += job.cores
-    return cores
-
-
 def others(
     groups: Container[str],
     cores: Counter[Optional[str]],
     answers: Iterable[ScheddJobs],
 ) -> tuple[OtherJobs, ...]:
-    """Largest parts of `OTHER`, at most `MOST_OTHERS`; ``cores`` as of `cores_by_account`."""
+    """Largest parts of `OTHER`, at most `MOST_OTHERS`; ``cores`` are held, by AccountingGroup."""
     jobs: Counter[Optional[str]] = Counter()
     for answer in answers:
         for kind, count in answer.pending.items():
@@ -430,8 +424,8 @@ def others(
     for account in cores | jobs:
         if group_of(account, groups) == OTHER:
             name = first_part(account)
-            held, waiting = parts.get(name, (0, 0))
-            parts[name] = (held + cores[account], waiting + jobs[account])
+            in_use, waiting = parts.get(name, (0, 0))
+            parts[name] = (in_use + cores[account], waiting + jobs[account])
     largest = sorted(parts, key=lambda name: (-parts[name][0], -parts[name][1], name))
     return tuple(OtherJobs(name, *parts[name]) for name in largest[:MOST_OTHERS])
 
@@ -486,12 +480,10 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
     for ads in slots_in_parts(collector, sorted(machines.names), PROJECTION):
         nodes = nodes_of(ads, access, machines, now)
         never = never_steered({n.name: NodeCores(n) for n in nodes}, access.nodes.controlled)
-        by_machine: dict[str, list[Any]] = {}
-        for ad in ads:
-            by_machine.setdefault(machine_of(ad), []).append(ad)
+        by_machine = _by_machine(ads)
         for node in nodes:
-            own = by_machine[node.machine]
-            codes = [code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in own]
+            slot_ads = by_machine[node.machine]
+            codes = [code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
             code = next(filter(None, codes), None)
             rows.append(
                 NodeRow(
@@ -499,10 +491,10 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
                     machine=node.machine,
                     controlled=node.controlled,
                     reserved=node.reserved,
-                    snippet=any(name in ad for ad in own for name in _OF_THE_SNIPPET),
-                    version=_version(own) if code is not None else None,
+                    snippet=any(name in ad for ad in slot_ads for name in _OF_THE_SNIPPET),
+                    version=_version(slot_ads) if code is not None else None,
                     job_ctl=code,
-                    target=_target(node.name, own, now),
+                    target=_target(node.name, slot_ads, now),
                     reason=_reason(node, never.get(node.name), code),
                 )
             )

@@ -18,15 +18,14 @@ from sharectl.condor.accounts import (
     affordable_words,
     answer_within,
 )
-from sharectl.condor.ad_rows import LITERAL, AdRow, emptied, names_reached, row_of
+from sharectl.condor.ad_rows import row_of
 from sharectl.condor.ads import ad_of_long, expression, value_of, whole
 from sharectl.condor.expressions import words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind, Node
 from sharectl.shares.demand import Request, shared_out
 from sharectl.snapshot.closed_nodes import by_machine
-from sharectl.snapshot.job_shapes import JobShape
-from sharectl.snapshot.job_trials import SlotQuery
-from sharectl.snapshot.schedd_jobs import JobKind, whole_cores
+from sharectl.snapshot.schedd_jobs import JobKind, JobShape, whole_cores
+from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, SlotQuery, freed
 
 MOST_REQUESTS = 4000
 """Requests that are evaluated; those beyond count as without a slot."""
@@ -79,59 +78,35 @@ def _evaluate_all(
 ) -> dict[str, Sequence[SizeOnSlots]]:
     """Sizes of all requests; one that costs too much ends this process."""
     words = [frozenset().union(*map(words_of_text, row_of(text).values())) for text in requests]
-    slots = _Slots(look, words, users)
+    slots = _slots(look, words, users)
     sizes: dict[str, Sequence[SizeOnSlots]] = {}
     for number, request in enumerate(requests):
         if budgets.results[number] != OVER and budgets.remaining_seconds(number) > 0:
             with budgets.trying(number):
-                sizes[request] = _sizes(ad_of_long(request), slots.distinct_for(words[number]))
+                kinds = slots.of(slots.reached(words[number]) | {"totalslotcpus"})
+                sizes[request] = _sizes(ad_of_long(request), kinds)
             budgets.results[number] = UNTRIED
     return {request: several for request, several in sizes.items() if several}
 
 
-class _Slots:
-    """Slots of a pool when nothing runs there."""
-
-    def __init__(
-        self, look: SlotQuery, words: Iterable[frozenset[str]], users: Iterable[str]
-    ) -> None:
-        """Ask for the slots with the attributes of ``words``, those of requests of ``users``."""
-        names, _ = affordable_words(words, users)
-        totals = (f"TotalSlot{name}" for name in names)
-        self._rows = [
-            {name.lower(): text for name, text in emptied(row_of(ad)).items()}
-            for ad in look([*_OF_ANY_SLOT, *names, *totals])
-        ]
-        texts: defaultdict[str, set[str]] = defaultdict(set)
-        for row in self._rows:
-            for name, text in row.items():
-                if not LITERAL.fullmatch(text):
-                    texts[name].add(text)
-        self._texts: AdRow = {name: " ".join(several) for name, several in texts.items()}
-        self._groups: dict[frozenset[str], list[tuple[Any, set[str]]]] = {}
-
-    def distinct_for(self, words: frozenset[str]) -> list[tuple[Any, set[str]]]:
-        """Ads of slots that differ in what the words reach, and the machines of each."""
-        if words not in self._groups:
-            names = sorted({*names_reached(words, self._texts), "totalslotcpus"})
-            machines: defaultdict[str, set[str]] = defaultdict(set)
-            for row in self._rows:
-                seen = "\n".join(f"{name} = {row[name]}" for name in names if name in row)
-                machines[seen].add(row.get("machine", "").strip('"').lower())
-            self._groups[words] = [(ad_of_long(seen), on) for seen, on in machines.items()]
-        return self._groups[words]
+def _slots(look: SlotQuery, words: Iterable[frozenset[str]], users: Iterable[str]) -> SlotGroups:
+    """Slots when nothing runs there, with the attributes of ``words``, of requests of ``users``."""
+    names, _ = affordable_words(words, users)
+    totals = (f"TotalSlot{name}" for name in names)
+    ads = look([*_OF_ANY_SLOT, *names, *totals])
+    return SlotGroups((freed(row_of(ad)), {}, ()) for ad in ads)
 
 
-def _sizes(job: Any, slots: Iterable[tuple[Any, set[str]]]) -> Sequence[SizeOnSlots]:
+def _sizes(job: Any, slots: Iterable[SlotGroup]) -> Sequence[SizeOnSlots]:
     """Sizes of a request, the least first, on slots that are that large."""
     sizes: dict[int, tuple[list[int], set[str]]] = {}
-    for slot, machines in slots:
-        total = whole(slot.get("TotalSlotCpus"), 0) or 2**53
-        cores = whole_cores(value_of(expression("MY.RequestCpus"), job, slot), total + 1)
+    for slot in slots:
+        total = whole(slot.ad.get("TotalSlotCpus"), 0) or 2**53
+        cores = whole_cores(value_of(expression("MY.RequestCpus"), job, slot.ad), total + 1)
         if cores is not None and cores <= total:
             amounts, on = sizes.setdefault(cores, ([], set()))
-            amounts.append(whole(value_of(expression("MY.RequestMemory"), job, slot), 0))
-            on |= machines
+            amounts.append(whole(value_of(expression("MY.RequestMemory"), job, slot.ad), 0))
+            on |= slot.machines
     return [
         SizeOnSlots(cores, min(mib), frozenset(on)) for cores, (mib, on) in sorted(sizes.items())
     ]

@@ -230,11 +230,11 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
         assert min(node.cores, node.memory_mib, node.obeyed_sequence or 0, node.grace_cores) >= 0
         assert node.refusal is None or node.refusal in nodes.REMEDIES
         assert node.deaf is None or node.deaf in nodes.DEAF
-    for job in pool._jobs_in(ad):  # noqa: SLF001
+    for _, job in pool._jobs_in(ad, access, {}, 1_700_000_000):  # noqa: SLF001
         assert job.memory_mib >= 0
         assert job.cores >= 1
-        assert job.since >= 0
-        assert group_of(job.accounting_group, GROUPS) in (*GROUPS, "other")
+        assert job.seconds >= 0
+        assert job.group in (*GROUPS, "other")
 
 
 @given(ads_of([*schedd_jobs.COUNTED_KEYS, "JobCount"]), st.integers(1, 64))

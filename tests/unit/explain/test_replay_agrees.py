@@ -12,7 +12,7 @@ import pytest
 from sharectl.control.laws import Control
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
-from sharectl.explain.decisions import Replay, replayed
+from sharectl.explain.decisions import replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
@@ -104,7 +104,7 @@ def cycles(folder: Path, config: PlanConfig, dice: Random) -> Iterator[State]:
 
 def disagreeing(config: PlanConfig, records: Iterable[CycleRecord]) -> Iterator[int]:
     """Numbers of cycles that do not come to their own targets."""
-    for cycle in replayed(Replay(config, config, "now"), records):
+    for cycle in replayed(records, config, config, "now"):
         if cycle.agreement_ratio < 1 or cycle.note:
             yield cycle.number
 

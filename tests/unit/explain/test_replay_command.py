@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cycle.record import record_of
-from sharectl.explain.decisions import Replay, replayed
+from sharectl.explain.decisions import replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.ledger.retention import Keep
 from sharectl.model import Snapshot, Source
@@ -58,8 +58,7 @@ def test_an_incomplete_cycle_can_withdraw_targets(withdraws: bool, changed: int)
         broken,
         record_of(config, busy(2), decision, decision.plan, ()),
     ]
-    how = Replay(other, config, "", withdraws=withdraws)
-    _, second, third = replayed(how, records)
+    _, second, third = replayed(records, other, config, "", withdraws=withdraws)
     assert (second.would, second.note) == (None, "incomplete")
     assert third.would is not None
     assert third.would.changed_nodes == changed

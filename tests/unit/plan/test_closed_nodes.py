@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from sharectl.cycle.record import record_of, snapshot_of
-from sharectl.explain.what_if import Case, Trials, node_levers, under_target
 from sharectl.model import (
     ClosedTo,
     Node,
@@ -161,11 +160,6 @@ def test_a_record_has_the_clause_and_decides_the_same_again() -> None:
     assert record.nodes[0].closed == TO_CMS
     again = snapshot_of(record)
     assert decide(law(), BLANK, again, NOW).plan.targets == decision.plan.targets
-    trials = Trials(Case(law(), BLANK, again, NOW), decision, 100)
-    flips = trials.flips(node_levers(trials, again.nodes[0]), under_target("wn-1"))
-    assert [flip.name for flip in flips if flip.code == "open"] == [
-        "the node is open to the waiting jobs"
-    ]
 
 
 def test_a_size_to_which_all_nodes_are_closed_takes_no_turn_from_another() -> None:

@@ -74,10 +74,8 @@ def nodes(
     return {node.name: node for node in seen}
 
 
-def status(
-    *ads: Mapping[str, Any], config: NodesConfig = ALL, observes: bool = False
-) -> dict[str, Any]:
-    return look_at_nodes(FakeCollector(ads), NOW, Awaited(), config, observes=observes)
+def status(*ads: Mapping[str, Any], config: NodesConfig = ALL, **how: bool) -> dict[str, Any]:
+    return look_at_nodes(FakeCollector(ads), NOW, Awaited(), config, **{"observes": False, **how})
 
 
 @pytest.mark.parametrize(
@@ -164,11 +162,9 @@ def test_status_is_of_nodes_under_control() -> None:
 def test_what_is_offline_or_there_twice_is_no_node_and_no_power() -> None:
     offline = slot("off", {"Offline": True}, TotalSlotCpus=64)
     twice = slot("wn-1", BACKFILL, Name="slot2@wn-1.x", ChildCpus=[8], ChildAccountingGroup=["a"])
-    seen = read_collector(
-        FakeCollector([ABLE[1], twice, offline]), CondorPool((), HALF, PoolConfig()), NOW
-    )
-    assert [(node.name, node.cores, node.several_slots) for node in seen.nodes] == [
-        ("wn-1", 8, False)
-    ]
+    collector = FakeCollector([ABLE[1], twice, offline])
+    seen = read_collector(collector, CondorPool((), HALF, PoolConfig()), NOW)
+    (node,) = seen.nodes
+    assert (node.name, node.cores, node.several_slots) == ("wn-1", 8, False)
     assert (seen.running, seen.most_cores) == ((), 8)
     assert status(ABLE[1], twice, offline)["slots"] == 1

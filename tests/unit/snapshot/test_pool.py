@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import Any, Optional
 
 import pytest
 
 from sharectl.model import OtherJobs
-from sharectl.snapshot.job_shapes import JobShape
-from sharectl.snapshot.pool import MOST_OTHERS, _over_budget, cores_by_account, others, started_at
-from sharectl.snapshot.schedd_jobs import Job, JobKind, ScheddJobs
+from sharectl.snapshot.pool import MOST_OTHERS, _over_budget, others, started_at
+from sharectl.snapshot.schedd_jobs import JobKind, JobShape, ScheddJobs
 from tests.fakes import NOW
 
 
 def test_what_is_in_other_has_its_names() -> None:
-    held = [
-        Job("wn-1.x", "CMS.prod.bob@site", 9, 0),
-        Job("wn-1.x", "Lhcb.x.bob@site", 3, 0),
-        Job("wn-1.x", None, 2, 0),
-    ]
-    waiting = ScheddJobs(
-        {
-            JobKind("lhcb", 1, 0): 5,
-            JobKind("cms", 1, 0): 7,
-            JobKind("belle.mc", 8, 0): 1,
-        }
-    )
+    held: Counter[Optional[str]] = Counter({"CMS.prod.bob@site": 9, "Lhcb.x.bob@site": 3, None: 2})
+    kinds = (JobKind("lhcb", 1, 0), 5), (JobKind("cms", 1, 0), 7), (JobKind("belle.mc", 8, 0), 1)
+    waiting = ScheddJobs(dict(kinds))
     expected = (OtherJobs("lhcb", 3, 5), OtherJobs("", 2, 0), OtherJobs("belle", 0, 1))
-    assert others(("cms",), cores_by_account(held), [waiting]) == expected
+    assert others(("cms",), held, [waiting]) == expected
 
 
 def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
     waiting: dict[JobKind, int] = {
         JobKind(f"g{number}" * 10_000, 1, 0): 1 for number in range(3000)
     }
-    named = others(("cms",), cores_by_account([]), [ScheddJobs(waiting)])
+    named = others(("cms",), Counter(), [ScheddJobs(waiting)])
     assert len(named) == MOST_OTHERS
     assert max(len(part.name) for part in named) <= 65
 

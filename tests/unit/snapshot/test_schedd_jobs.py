@@ -22,7 +22,6 @@ from sharectl.snapshot.schedd_jobs import (
     counted_memory_mib,
     sampled_waits,
     steps_of,
-    with_memory,
 )
 from tests.fakes import NOW
 
@@ -48,6 +47,18 @@ def test_cores_that_a_job_asks_for(cpus: str, counted: int) -> None:
     assert cores == counted
 
 
+@pytest.mark.parametrize(
+    ("memory", "counted"),
+    [
+        *[("1000", 1024), ("3 * 1000", 3072), ("undefined", 0), ('"8G"', 0), ("-1", 0)],
+        ("1e30", 0),
+    ],
+)
+def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
+    ((_, _, memory_mib, _),) = counted_kinds([job("1", memory)], 8)
+    assert memory_mib == counted
+
+
 MIB = st.integers(1, 2**50)
 
 
@@ -66,43 +77,6 @@ def test_no_job_is_lost_by_sharing_out(jobs: int, sample: dict[int, int]) -> Non
     assert sum(shared.values()) == jobs
     for kind, count in sample.items() if total else ():
         assert abs(shared.get(kind, 0) - jobs * count / total) <= 1
-
-
-@pytest.mark.parametrize(
-    ("memory", "counted"),
-    [
-        *[
-            ("1000", 1024),
-            ("undefined", 0),
-            ("3 * 1000", 3072),
-            ('"8G"', 0),
-            ("-1", 0),
-            ("1e30", 0),
-        ],
-    ],
-)
-def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
-    ((_, _, memory_mib, _),) = counted_kinds([job("1", memory)], 8)
-    assert memory_mib == counted
-
-
-def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
-    counted: dict[JobKind, int] = {
-        JobKind("cms", 1, 0): 101,
-        JobKind("atlas", 8, 0): 3,
-        JobKind("lhcb", 1, 0): 5,
-    }
-    sample: dict[JobKind, int] = {
-        JobKind("cms", 1, 1024): 2,
-        JobKind("cms", 1, 2048): 2,
-        JobKind("atlas", 8, 16384): 1,
-    }
-    assert with_memory(counted, sample) == {
-        JobKind("cms", 1, 1024): 50,
-        JobKind("cms", 1, 2048): 51,
-        JobKind("atlas", 8, 16384): 3,
-        JobKind("lhcb", 1, 0): 5,
-    }
 
 
 # ---- waiting times
@@ -147,11 +121,9 @@ def ad(status: int, cores: int = 8, **others: object) -> dict[str, object]:
     }
 
 
-def sampled(schedd: FakeSchedd, pending: dict[int, int], most_cores: int = 64) -> list[JobWait]:
-    counted: dict[JobKind, int] = {
-        JobKind("cms", cores, 0): jobs for cores, jobs in pending.items()
-    }
-    return list(sampled_waits(schedd, counted, most_cores))
+def sampled(schedd: FakeSchedd, pending: dict[int, int]) -> list[JobWait]:
+    counted: dict[JobKind, int] = {JobKind("cms", size, 0): jobs for size, jobs in pending.items()}
+    return [*sampled_waits(schedd, counted, 64)]
 
 
 @pytest.mark.parametrize(
