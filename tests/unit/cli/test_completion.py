@@ -55,6 +55,6 @@ def test_each_shell_can_read_it_and_it_knows_every_option(script: Path) -> None:
         for option in action.option_strings
         if option.startswith("--")
     }
-    assert len(options) > 50
+    assert len(options) > 30
     assert [verb for verb in VERBS if verb not in text] == []
     assert [option for option in sorted(options) if option.strip("-") not in text] == []
