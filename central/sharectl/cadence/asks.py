@@ -12,7 +12,7 @@ from sharectl.cadence.run_times import LoggedJob, load_of
 from sharectl.condor.accounts import charged
 from sharectl.condor.ads import evaluated, whole
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent
-from sharectl.condor.deadline import Answer, Question, ask_all
+from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.negotiator import Cycle, cycles_and_knobs, one_of
 from sharectl.errors import PoolUnavailableError
 from sharectl.words import counted
@@ -22,8 +22,6 @@ _MOST_JOBS = 10_000
 """Of each schedd."""
 _RAN = "RemoteWallClockTime > 0"
 _NEGOTIATOR = "negotiator"
-_COLLECTOR_DEADLINE_SECONDS = 20.0
-_SCHEDD_DEADLINE_SECONDS = 60.0
 
 
 def ask(
@@ -51,13 +49,21 @@ def ask(
         cycles_of = partial(cycles_and_knobs, location)
         questions[_NEGOTIATOR] = Question(cycles_of, schedd_deadline_seconds, why)
     answers = ask_all(questions)
-    problems += _problems(answers)
+    sources = {name: answer.source.problem for name, answer in answers.items()}
+    problems += [f"{name}: {problem}" for name, problem in sources.items() if problem]
     negotiated = answers.pop(_NEGOTIATOR, None)
     value: Optional[tuple[list[Cycle], dict[str, int]]] = negotiated.value if negotiated else None
     cycles, knobs = value or ([], {})
-    jobs, left_out = _gathered(answers)
+    jobs: list[LoggedJob] = []
+    left_out: Counter[str] = Counter()
+    for answer in answers.values():
+        ran, reasons = answer.value or ([], {})
+        jobs += ran
+        left_out.update(reasons)
     if not jobs:
-        raise PoolUnavailableError(*problems, f"{_none_ran(left_out)}: give --run-time")
+        reason = "; ".join(left_out_notes(left_out)) or "no history"
+        fault = f"no schedd told of a job that ran ({reason}): give --run-time"
+        raise PoolUnavailableError(*problems, fault)
     load = load_of(jobs)
     schedds = sum(answer.value is not None for answer in answers.values())
     work = counted(round(load.work / 3600), "core-hour")
@@ -75,42 +81,6 @@ def ask(
         notes=tuple(notes),
         problems=tuple(problems),
     )
-
-
-def pool_jobs() -> tuple[list[LoggedJob], list[str]]:
-    """Newest jobs that ran on the pool, and notes on those that were left out.
-
-    Raises PoolUnavailableError if the collector or a schedd does not answer, or no schedd has a
-    job that ran.
-    """
-    _, places, _ = ask_collector(None, _COLLECTOR_DEADLINE_SECONDS, _pool)
-    answers = ask_all(schedd_questions(places, _SCHEDD_DEADLINE_SECONDS, _jobs))
-    jobs, left_out = _gathered(answers)
-    problems = _problems(answers) or ([] if jobs else [_none_ran(left_out)])
-    if problems:
-        raise PoolUnavailableError(*problems)
-    return jobs, left_out_notes(left_out)
-
-
-def _problems(answers: dict[str, Answer]) -> list[str]:
-    problems = ((name, answer.source.problem) for name, answer in answers.items())
-    return [f"{name}: {problem}" for name, problem in problems if problem]
-
-
-def _gathered(answers: dict[str, Answer]) -> tuple[list[LoggedJob], Counter[str]]:
-    """Jobs of all schedds that answered, and the number of those left out by reason."""
-    jobs: list[LoggedJob] = []
-    left_out: Counter[str] = Counter()
-    for answer in answers.values():
-        ran, reasons = answer.value or ([], {})
-        jobs += ran
-        left_out.update(reasons)
-    return jobs, left_out
-
-
-def _none_ran(left_out: Counter[str]) -> str:
-    reasons = "; ".join(left_out_notes(left_out))
-    return f"no schedd told of a job that ran ({reasons or 'no history'})"
 
 
 # ---- in a child
