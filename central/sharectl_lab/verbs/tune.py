@@ -15,7 +15,7 @@ from sharectl_lab.pages.simulation import days_of
 from sharectl_lab.scenarios.omissions import notes_of
 from sharectl_lab.study import trial
 from sharectl_lab.study.search import Journal, Search, SearchSize, library
-from sharectl_lab.study.tuning import SYNTAX, Evaluate, parameters
+from sharectl_lab.study.tuning import SYNTAX, parameters
 
 _SIZE = SearchSize()
 _EPILOG = f"""\
@@ -79,13 +79,13 @@ def _run(arguments: argparse.Namespace) -> int:
         line.show(f"{stages[-1]}: {part:.0%}")
 
     with contextlib.ExitStack() as stack:
+        journal = None
         if arguments.folder is not None:
             arguments.folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(only_one(arguments.folder, 0.0, is_folder=True))
-        evaluate: Evaluate = partial(trial.run_here, episode, arguments.cores, progress)
-        if arguments.folder is not None:
-            evaluate = Journal(arguments.folder, trial.subject_of(episode)).with_new(evaluate)
-        search = Search(searched, size, arguments.seed, evaluate)
+            journal = Journal(arguments.folder, trial.subject_of(episode))
+        evaluate = partial(trial.run_here, episode, arguments.cores, progress)
+        search = Search(searched, size, arguments.seed, evaluate, journal)
         try:
             tuning, code = search.run(stages.append), 0
         except KeyboardInterrupt:
