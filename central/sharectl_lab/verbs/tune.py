@@ -19,9 +19,9 @@ from sharectl_lab.study.tuning import SYNTAX, parameters
 
 _SIZE = SearchSize()
 _EPILOG = f"""\
-Searches the settings with the least sum of shortfall, % of the power, and idle core-hours, % of the
-pool's, on a simulated pool. Each setting is tried on several seeds; the best ones are compared with
-the default on as many seeds that the search did not use. A seed gives the same outcome whatever the
+Searches the settings with the least sum of missing power and idle core-hours, as percentages of the
+simulated pool's. Each setting is tried on several seeds; the best ones are compared with the
+default on as many seeds that the search did not use. A seed gives the same outcome whatever the
 number of cores. docs/simulate.md has more.
 
 KEYS are {SYNTAX}, with commas between them. KEY is one of control of
