@@ -59,14 +59,15 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="strategies to compare, with commas between them (default: nothing,defrag,static,"
         "static+defrag,grace,cron,live)",
     )
-    parser.add_argument(
-        "--list", action="store_true", help="print the shipped scenarios and strategies"
-    )
-    parser.add_argument(
-        "--show",
-        action="store_true",
-        help="print the scenario as YAML, with what options change, to keep and edit",
-    )
+    for option, words in (
+        ("--list", "print the shipped scenarios and strategies"),
+        ("--show", "print the scenario as YAML, with what options change, to keep and edit"),
+        (
+            "--bound",
+            "add the least shortfall that is possible without killing jobs; all begin alike",
+        ),
+    ):
+        parser.add_argument(option, action="store_true", help=words)
     for option, default, words in (
         ("--seeds", 1, "so many seeds, from the scenario's on"),
         ("--jobs", None, "runs at once (default: a core each)"),
@@ -88,13 +89,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="groups, control and validity are those of sharectl's configuration; without SCENARIO "
         "nodes, jobs and run times are those of its ledger's last complete cycle",
-    )
-    parser.add_argument(
-        "--bound",
-        action="store_true",
-        help="print the least shortfall that a strategy can have which kills no job and knows all "
-        "run times; all strategies then begin with the same pool, that of `nothing` after the "
-        "warm-up; for small scenarios",
     )
     parser.add_argument(
         "-o",
