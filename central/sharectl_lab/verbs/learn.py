@@ -62,7 +62,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Train a policy, and write it."""
     from sharectl.config.laws import MAX_BYTES
     from sharectl.files import files
     from sharectl.files.documents import Document
@@ -102,7 +101,6 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
 
 
 def _evaluation(cases: Sequence[Case], processes: int) -> Evaluate:
-    """Mean score of each of several policies over all cases."""
     from sharectl_lab.study.training import score, with_idle
 
     cases = _results([partial(with_idle, case) for case in cases], processes)

@@ -100,7 +100,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Print the table of strategies, or JSON; 130 if it was interrupted."""
     if arguments.list:
         return _print_shipped(arguments)
     if arguments.scenario is None and not arguments.from_config:
@@ -157,7 +156,6 @@ def _print_scenario(arguments: argparse.Namespace) -> int:
 
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:
-    """Scenario, with what the options change."""
     from sharectl_lab.scenarios import file
 
     scenario = _of_site(arguments) if arguments.from_config else file.load(arguments.scenario)
@@ -166,7 +164,6 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
 
 
 def _of_site(arguments: argparse.Namespace) -> Scenario:
-    """Scenario of the site's configuration, and of its ledger without a named one."""
     from sharectl.cli import wiring
     from sharectl.config.load import load
     from sharectl_lab.scenarios import file, from_pool

@@ -66,7 +66,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Search, and print the best settings; Ctrl-C leaves the best so far."""
     library()
     episode = trial.episode_of(arguments.scenario, arguments.strategy, arguments.days)
     days, notes = episode.scenario.days, notes_of(episode.scenario)
