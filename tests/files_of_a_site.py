@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from sharectl.publish.state import StateFile
 from sharectl.publish.text import Seal, render
 from sharectl.shares.pledges import Pledge
 from sharectl_lab.study.search import Journal
-from sharectl_lab.study.tuning import Score, Take, Task
+from sharectl_lab.study.tuning import Score, Task
 from tests.fakes import NOW, FakePool, FakePublisher
 from tests.ledgers import BEGUN, PLEDGES, busy
 
@@ -125,9 +124,4 @@ def _copies_of_pledges(folder: Path) -> None:
 
 def _scores(folder: Path) -> None:
     task = Task((("control.give_up_seconds", 600),), 1)
-
-    def evaluate(tasks: Sequence[Task], take: Take) -> None:
-        for asked in tasks:
-            take(asked, Score(5.0, 1.0, 20.0))
-
-    Journal(folder, SUBJECT).with_new(evaluate)([task], lambda _task, _result: None)
+    Journal(folder, SUBJECT).add(task, Score(5.0, 1.0, 20.0))

@@ -61,7 +61,6 @@ def page(simulation: Simulation) -> str:
 
 
 def _sections(simulation: Simulation) -> Iterator[_Section]:
-    """Shortfall against idle cores, and shortfall and groups over time."""
     price = _price(simulation)
     if price is not None:
         words = "Down is better, and left is cheaper. A point is a strategy, the mean over seeds; "

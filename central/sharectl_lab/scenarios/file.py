@@ -68,7 +68,6 @@ def parse(text: str, name: str, folder: Path = Path()) -> Scenario:
 
 
 def _with_log(scenario: Scenario, name: str) -> Scenario:
-    """Scenario with the jobs of its log, and notes on those that were left out."""
     source = scenario.swf or scenario.history
     if source is None:
         return scenario

@@ -73,7 +73,6 @@ def from_ledger(config: Config, pledge_hs06: Mapping[str, float], ledger: Ledger
 
 
 def _assumed(site: Scenario, run_times: RunTimes) -> Iterator[str]:
-    """Notes on run times and cycle periods: the assumption, and its effect."""
     groups = sorted({stream.group or OTHER for stream in site.jobs})
     tables = {name: run_times.get(name, NOTHING_SEEN) for name in groups}
     unseen = [name for name, table in tables.items() if not any(ends for _, ends in table.bins)]

@@ -52,7 +52,6 @@ def _times(scenario: Scenario, arrivals: Sequence[Arrival]) -> Iterator[str]:
 
 
 def _other(scenario: Scenario, jobs: _Jobs, source: str) -> Iterator[str]:
-    """Note on accounting groups that are no groups of the scenario."""
     groups = tuple(scenario.plan_config().shared_hs06)
     others = [kind for kind in jobs if group_of(kind.account, groups) == OTHER]
     if source == "jobs":
@@ -95,7 +94,6 @@ def _amounts(size: Union[SlotSpec, JobKind]) -> dict[str, int]:
 
 
 def _attributes(scenario: Scenario, kinds: Sequence[JobKind], source: str) -> Iterator[str]:
-    """Notes on attributes that START or Requirements read and nobody has."""
     expressions = SiteExpressions(kinds, scenario.start.site)
     without: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for reader, owner, name in expressions.without_owner(scenario.nodes_of(), kinds):

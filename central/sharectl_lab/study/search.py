@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 from sharectl.errors import InputError, MissingExtraError
 from sharectl.files.files import append_lines, open_text
@@ -21,7 +21,6 @@ from sharectl_lab.study.tuning import (
     Result,
     Score,
     Settings,
-    Take,
     Task,
     Tuning,
     Value,
@@ -62,16 +61,21 @@ class Search:
     """A search, which keeps what it has when it is interrupted."""
 
     def __init__(
-        self, parameters: Sequence[Parameter], size: SearchSize, seed: int, evaluate: Evaluate
+        self,
+        parameters: Sequence[Parameter],
+        size: SearchSize,
+        seed: int,
+        evaluate: Evaluate,
+        journal: Optional[Journal] = None,
     ) -> None:
         self.parameters = tuple(parameters)
         self.size = size
         middle = seed + size.seeds
         self.seeds = range(seed, middle), range(middle, middle + size.seeds)
-        self.results: dict[Task, Result] = {}
+        self.results: dict[Task, Result] = {} if journal is None else {**journal.scores}
         self.tried: list[Settings] = []
         self._default = tuple((p.key, p.default) for p in self.parameters)
-        self._evaluate = evaluate
+        self._evaluate, self._journal = evaluate, journal
         self._optuna = library()
         # `constant_liar` keeps the settings of a batch apart.
         sampler = self._optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
@@ -116,7 +120,12 @@ class Search:
         tasks = dict.fromkeys(Task(settings, seed) for settings in several for seed in seeds)
         missing = [task for task in tasks if task not in self.results]
         if missing:
-            self._evaluate(missing, self.results.__setitem__)
+            self._evaluate(missing, self._take)
+
+    def _take(self, task: Task, result: Result) -> None:
+        self.results[task] = result
+        if self._journal is not None:
+            self._journal.add(task, result)
 
     def _ranked(self) -> list[Candidate]:
         every = map(self._candidate, self.tried)
@@ -198,28 +207,11 @@ class Journal:
         else:
             append_lines(self.path, [json.dumps(heading)])
 
-    def with_new(self, evaluate: Evaluate) -> Evaluate:
-        """``evaluate``, asked only for what the journal lacks, which it gets as it comes."""
-
-        def evaluated(tasks: Sequence[Task], take: Take) -> None:
-            def add(task: Task, result: Result) -> None:
-                if isinstance(result, Score):
-                    self._add(task, result)
-                take(task, result)
-
-            missing = [task for task in tasks if task not in self.scores]
-            for task in tasks:
-                if task in self.scores:
-                    take(task, self.scores[task])
-            if missing:
-                evaluate(missing, add)
-
-        return evaluated
-
-    def _add(self, task: Task, score: Score) -> None:
-        row = {"settings": dict(task.settings), "seed": task.seed, "score": score._asdict()}
-        append_lines(self.path, [json.dumps(row)])
-        self.scores[task] = score
+    def add(self, task: Task, result: Result) -> None:
+        """Write a score; problems are tried again by the next run."""
+        if isinstance(result, Score):
+            row = {"settings": dict(task.settings), "seed": task.seed, "score": result._asdict()}
+            append_lines(self.path, [json.dumps(row)])
 
     def _read(self, heading: Mapping[str, Any]) -> None:
         """Read the scores; half a line of a killed run is ignored, and cut off by the next one."""

@@ -21,7 +21,7 @@ from sharectl.errors import InputError
 from sharectl.model import OTHER
 from sharectl.shares.errors import shortfalls_hs06
 from sharectl_lab.scenarios.strategies import Strategy
-from sharectl_lab.study.run import Episode, Run, simulate
+from sharectl_lab.study.run import Episode, Progress, Run, simulate
 from sharectl_lab.twin.answers import NOTHING, WASTE, figures_of
 
 EARLY_SECONDS = 0.001
@@ -100,27 +100,25 @@ def _sums(run: Run) -> _Sums:
     return _Sums(work, idle, twin.counts["changed_targets"])
 
 
-class PolicyTrial(NamedTuple):
-    """Policy to try on an episode."""
+class Case(NamedTuple):
+    """Episode with a seed."""
 
     episode: Episode
     seed: int
-    weights: Weights
+    idle_ratio: float = 0.0
+    """Part of the pool's core-seconds that is idle without sharectl on the same jobs."""
 
 
-def scores(trials: Sequence[PolicyTrial], progress: Callable[[float], None]) -> list[float]:
-    """Mean reward of each trial; only cores idle beyond those without sharectl count."""
-    done: list[float] = []
-    idle_ratios: dict[tuple[int, int], float] = {}
-    nothing = Strategy("nothing", "")
-    for episode, seed, weights in trials:
-        progress(len(done) / len(trials))
-        control = Control("learned", loaded=law_of(policy_of(weights)))
-        jobs = (id(episode), seed)
-        if jobs not in idle_ratios:
-            idle_ratios[jobs] = figures_of(simulate(episode.scenario, nothing, seed)).idle_ratio
-        done.append(fmean(map(reward, steps_of(episode, seed, control))) + idle_ratios[jobs])
-    return done
+def with_idle(case: Case, _progress: Progress) -> Case:
+    """Case with the idle ratio of the strategy `nothing`."""
+    outcome = simulate(case.episode.scenario, Strategy("nothing", ""), case.seed)
+    return case._replace(idle_ratio=figures_of(outcome).idle_ratio)
+
+
+def score(case: Case, weights: Weights, _progress: Progress) -> float:
+    """Mean reward of a policy; only cores idle beyond those without sharectl count."""
+    control = Control("learned", loaded=law_of(policy_of(weights)))
+    return fmean(map(reward, steps_of(case.episode, case.seed, control))) + case.idle_ratio
 
 
 # ---- evolution

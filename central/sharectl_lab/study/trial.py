@@ -68,7 +68,6 @@ def changed(episode: Episode, settings: Settings) -> Episode:
 
 
 def _changed(record: Any, section: str, name: str, value: Any) -> Any:
-    """Record of which a field of a section has another value."""
     return replace(record, **{section: replace(getattr(record, section), **{name: value})})
 
 

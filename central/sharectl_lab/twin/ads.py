@@ -411,7 +411,6 @@ def _slot_ads(
     names: Optional[Iterable[str]],
     claimed_for: Optional[ShapedKind],
 ) -> Iterator[dict[str, Any]]:
-    """Ads of which START is asked before a job starts."""
     if claimed_for is None:
         yield slot_attributes(slot, names)
         yield dynamic_attributes(slot, kind, names, claimed=False)

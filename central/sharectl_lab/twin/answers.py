@@ -241,7 +241,6 @@ def _present_hs06(outcome: Outcome) -> float:
 
 
 def _interval_hours(outcome: Outcome) -> float:
-    """Length of each interval."""
     times = outcome.times
     return (times[1] - times[0] if len(times) > 1 else outcome.seconds) / HOUR_SECONDS
 

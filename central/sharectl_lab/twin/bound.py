@@ -127,7 +127,6 @@ class _Most(NamedTuple):
 
 
 def _most(begin: Begin, group: str, idle_core_seconds: float) -> Iterator[_Most]:
-    """Most power of a group in each interval."""
     slots = [_Freed(slot, group, begin.shortest_seconds) for slot in begin.slots]
     own = sorted(
         (held.rest_seconds, held.cores * slot.hs06_per_core)

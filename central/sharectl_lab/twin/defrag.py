@@ -136,14 +136,12 @@ class Defragmenter:
             self._drain(self.twin.nodes[number], now)
 
     def _is_whole(self, node: SimNode) -> bool:
-        """Tell if a slot of the node meets DEFRAG_WHOLE_MACHINE_EXPR."""
         least = self.settings.whole_cores
         return any(
             slot.free_cores >= (slot.total_cores if least is None else least) for slot in node.slots
         )
 
     def _rank(self, node: SimNode, now: float) -> float:
-        """DEFRAG_RANK of its slot with the highest."""
         if self.settings.rank == "badput":
             return -self._badput(node, now)
         return max(_cores_to_free(slot) for slot in node.slots)
@@ -160,7 +158,6 @@ class Defragmenter:
     # ---- the nodes
 
     def _drain(self, node: SimNode, now: float) -> None:
-        """Begin a drain of a node, which resumes when it is empty."""
         self._drains += 1
         self.draining[node.number] = self._drains
         self.twin.count("drained_nodes")

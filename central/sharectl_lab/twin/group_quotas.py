@@ -189,7 +189,6 @@ class QuotaTree:
         parent.children[last] = QuotaGroup(quota, parent)
 
     def _deepest(self, account: str) -> QuotaGroup:
-        """Deepest group that an account is in."""
         group = self.root
         for part in account.split("."):
             child = group.children.get(part)
@@ -207,7 +206,6 @@ class QuotaTree:
 
 
 def _breadth_first(root: QuotaGroup) -> Iterator[QuotaGroup]:
-    """Groups of a tree, parents first."""
     level = [root]
     while level:
         yield from level

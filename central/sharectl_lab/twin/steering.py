@@ -141,7 +141,6 @@ class Steering:
     # ---- the centre
 
     def _cycle(self, now: float) -> None:
-        """Look, decide and publish."""
         self.twin.at(now + self.loop.period_seconds, self._cycle)
         if self._fails() < self.loop.failing_ratio:
             return
@@ -175,7 +174,6 @@ class Steering:
     # ---- the nodes
 
     def _arrive(self, published: Published, now: float) -> None:
-        """Let nodes read a plan from now on."""
         before = self._readable.targets if self._readable is not None else {}
         self._readable = published
         for name in sorted(before.keys() | published.targets.keys()):
@@ -194,7 +192,6 @@ class Steering:
             self.twin.at(job.next_run, partial(self._run, job))
 
     def _run(self, job: JobCtl, now: float) -> None:
-        """Run job_ctl on a node."""
         job.next_run = inf
         target = None
         if self._readable is not None:

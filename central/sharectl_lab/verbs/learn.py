@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from sharectl.cli import options
 
 if TYPE_CHECKING:  # a start loads no YAML
+    from sharectl_lab.study.many import Result, Task
     from sharectl_lab.study.run import Episode
-    from sharectl_lab.study.training import Generation, Weights
+    from sharectl_lab.study.training import Case, Evaluate, Generation, Weights
 
 _MOST = 10_000
 _EPILOG = """\
@@ -61,12 +62,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Train a policy, and write it."""
     from sharectl.config.laws import MAX_BYTES
     from sharectl.files import files
     from sharectl.files.documents import Document
     from sharectl_lab.study import many
-    from sharectl_lab.study.training import NEW, trained
+    from sharectl_lab.study.training import NEW, Case, trained
 
     episodes = _episodes(arguments)
     # Before hours of work.
@@ -75,7 +75,8 @@ def _run(arguments: argparse.Namespace) -> int:
     document = Document(arguments.output, MAX_BYTES)
     document.refuse_newer()
     seeds = tuple(range(arguments.seed, arguments.seed + arguments.seeds))
-    evaluate = partial(_scores, episodes, seeds, arguments.jobs or many.cores())
+    cases = [Case(episode, seed) for episode in episodes for seed in seeds]
+    evaluate = _evaluation(cases, arguments.jobs or many.cores())
     names = tuple(episode.scenario.name for episode in episodes)
     training = replace(NEW, scenarios=names, seeds=seeds)
     policy = trained(arguments.generations, arguments.seed, evaluate, training, _note)
@@ -99,29 +100,26 @@ def _episodes(arguments: argparse.Namespace) -> list[Episode]:
     return episodes
 
 
-def _scores(
-    episodes: Sequence[Episode], seeds: Sequence[int], processes: int, policies: Sequence[Weights]
-) -> list[float]:
-    """Mean score of each policy over all episodes and seeds."""
-    from sharectl_lab.study.many import run_many
-    from sharectl_lab.study.training import PolicyTrial, scores
+def _evaluation(cases: Sequence[Case], processes: int) -> Evaluate:
+    from sharectl_lab.study.training import score, with_idle
 
-    trials = [
-        PolicyTrial(episode, seed, weights)
-        for weights in policies
-        for episode in episodes
-        for seed in seeds
-    ]
-    # One process a core, which starts once a generation.
-    parts = [trials[number::processes] for number in range(min(processes, len(trials)))]
-    done = run_many([partial(scores, part) for part in parts], processes, lambda _part: None)
-    flat = [0.0] * len(trials)
-    for number, part in enumerate(done):
-        if part is None:
-            raise KeyboardInterrupt
-        flat[number::processes] = part
-    runs = len(episodes) * len(seeds)
-    return [fmean(flat[at : at + runs]) for at in range(0, len(flat), runs)]
+    cases = _results([partial(with_idle, case) for case in cases], processes)
+
+    def evaluate(policies: Sequence[Weights]) -> list[float]:
+        tasks = [partial(score, case, weights) for weights in policies for case in cases]
+        scores = _results(tasks, processes)
+        return [fmean(scores[at : at + len(cases)]) for at in range(0, len(scores), len(cases))]
+
+    return evaluate
+
+
+def _results(tasks: Sequence[Task[Result]], processes: int) -> list[Result]:
+    from sharectl_lab.study.many import run_many
+
+    results = run_many(tasks, processes, lambda _part: None)
+    if any(result is None for result in results):
+        raise KeyboardInterrupt
+    return [result for result in results if result is not None]
 
 
 def _note(generation: Generation) -> None:

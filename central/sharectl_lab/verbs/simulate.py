@@ -59,14 +59,15 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="strategies to compare, with commas between them (default: nothing,defrag,static,"
         "static+defrag,grace,cron,live)",
     )
-    parser.add_argument(
-        "--list", action="store_true", help="print the shipped scenarios and strategies"
-    )
-    parser.add_argument(
-        "--show",
-        action="store_true",
-        help="print the scenario as YAML, with what options change, to keep and edit",
-    )
+    for option, words in (
+        ("--list", "print the shipped scenarios and strategies"),
+        ("--show", "print the scenario as YAML, with what options change, to keep and edit"),
+        (
+            "--bound",
+            "add the least shortfall that is possible without killing jobs; all begin alike",
+        ),
+    ):
+        parser.add_argument(option, action="store_true", help=words)
     for option, default, words in (
         ("--seeds", 1, "so many seeds, from the scenario's on"),
         ("--jobs", None, "runs at once (default: a core each)"),
@@ -90,13 +91,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "nodes, jobs and run times are those of its ledger's last complete cycle",
     )
     parser.add_argument(
-        "--bound",
-        action="store_true",
-        help="print the least shortfall that a strategy can have which kills no job and knows all "
-        "run times; all strategies then begin with the same pool, that of `nothing` after the "
-        "warm-up; for small scenarios",
-    )
-    parser.add_argument(
         "-o",
         "--output",
         type=options.path,
@@ -106,7 +100,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Print the table of strategies, or JSON; 130 if it was interrupted."""
     if arguments.list:
         return _print_shipped(arguments)
     if arguments.scenario is None and not arguments.from_config:
@@ -163,7 +156,6 @@ def _print_scenario(arguments: argparse.Namespace) -> int:
 
 
 def _scenario(arguments: argparse.Namespace) -> Scenario:
-    """Scenario, with what the options change."""
     from sharectl_lab.scenarios import file
 
     scenario = _of_site(arguments) if arguments.from_config else file.load(arguments.scenario)
@@ -172,7 +164,6 @@ def _scenario(arguments: argparse.Namespace) -> Scenario:
 
 
 def _of_site(arguments: argparse.Namespace) -> Scenario:
-    """Scenario of the site's configuration, and of its ledger without a named one."""
     from sharectl.cli import wiring
     from sharectl.config.load import load
     from sharectl_lab.scenarios import file, from_pool

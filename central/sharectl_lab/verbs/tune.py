@@ -15,13 +15,13 @@ from sharectl_lab.pages.simulation import days_of
 from sharectl_lab.scenarios.omissions import notes_of
 from sharectl_lab.study import trial
 from sharectl_lab.study.search import Journal, Search, SearchSize, library
-from sharectl_lab.study.tuning import SYNTAX, Evaluate, parameters
+from sharectl_lab.study.tuning import SYNTAX, parameters
 
 _SIZE = SearchSize()
 _EPILOG = f"""\
-Searches the settings with the least sum of shortfall, % of the power, and idle core-hours, % of the
-pool's, on a simulated pool. Each setting is tried on several seeds; the best ones are compared with
-the default on as many seeds that the search did not use. A seed gives the same outcome whatever the
+Searches the settings with the least sum of missing power and idle core-hours, as percentages of the
+simulated pool's. Each setting is tried on several seeds; the best ones are compared with the
+default on as many seeds that the search did not use. A seed gives the same outcome whatever the
 number of cores. docs/simulate.md has more.
 
 KEYS are {SYNTAX}, with commas between them. KEY is one of control of
@@ -66,7 +66,6 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Search, and print the best settings; Ctrl-C leaves the best so far."""
     library()
     episode = trial.episode_of(arguments.scenario, arguments.strategy, arguments.days)
     days, notes = episode.scenario.days, notes_of(episode.scenario)
@@ -79,13 +78,13 @@ def _run(arguments: argparse.Namespace) -> int:
         line.show(f"{stages[-1]}: {part:.0%}")
 
     with contextlib.ExitStack() as stack:
+        journal = None
         if arguments.folder is not None:
             arguments.folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(only_one(arguments.folder, 0.0, is_folder=True))
-        evaluate: Evaluate = partial(trial.run_here, episode, arguments.cores, progress)
-        if arguments.folder is not None:
-            evaluate = Journal(arguments.folder, trial.subject_of(episode)).with_new(evaluate)
-        search = Search(searched, size, arguments.seed, evaluate)
+            journal = Journal(arguments.folder, trial.subject_of(episode))
+        evaluate = partial(trial.run_here, episode, arguments.cores, progress)
+        search = Search(searched, size, arguments.seed, evaluate, journal)
         try:
             tuning, code = search.run(stages.append), 0
         except KeyboardInterrupt:

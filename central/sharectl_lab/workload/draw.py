@@ -239,7 +239,6 @@ class DrawnWorkload:
 def _arrivals(
     stream: JobStream, kinds: Sequence[int], seed: str, until_seconds: float
 ) -> Iterator[Arrival]:
-    """Jobs of one stream in the order of their times."""
     uniform = Random(seed).random
     run_seconds = stream.run_time.drawing(uniform)
     number, first = len(kinds), kinds[0]

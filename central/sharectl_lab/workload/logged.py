@@ -112,7 +112,6 @@ class LoggedWorkload:
         return False
 
     def _place(self, job: LoggedJob) -> int:
-        """Place of the job's kind."""
         memory_mib = ceil(job.memory_mib * self._source.memory_factor)
         memory_mib = memory_mib or self._source.memory_mib * job.cores
         memory_mib = -(-memory_mib // _QUANTUM_MIB) * _QUANTUM_MIB

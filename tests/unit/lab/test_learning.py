@@ -22,16 +22,17 @@ from sharectl_lab.study.run import Episode, simulate
 from sharectl_lab.study.training import (
     FIRST_STEP,
     START,
-    PolicyTrial,
+    Case,
     StepFigures,
     Weights,
     evolve,
     policy_of,
     recombined,
     reward,
-    scores,
+    score,
     steps_of,
     trained,
+    with_idle,
 )
 from sharectl_lab.twin.answers import figures_of
 from sharectl_lab.verbs import learn, tune
@@ -133,9 +134,9 @@ def test_the_score_is_the_shortfall_and_the_idle_cores_beyond_those_without_shar
     steps = steps_of(bare, 1, Control("learned", loaded=law_of(policy_of(weights))))
     mean = fmean(step.shortfall_ratio for step in steps)
     assert mean == pytest.approx(nothing.shortfall_mean_ratio, abs=0.01)
-    (score,) = scores([PolicyTrial(bare, 1, weights)], lambda _part: None)
-    assert nothing.idle_ratio > 0.001
-    assert score == pytest.approx(-mean, abs=0.0005)
+    case = with_idle(Case(bare, 1), print)
+    assert case.idle_ratio == nothing.idle_ratio > 0.001
+    assert score(case, weights, print) == pytest.approx(-mean, abs=0.0005)
 
 
 def test_the_scenario_of_the_examples_has_something_to_gain() -> None:

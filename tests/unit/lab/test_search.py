@@ -115,44 +115,30 @@ def test_a_default_that_fails_ends_the_search_with_its_problem() -> None:
         Search(ALL, SMALL, 1, fail).run()
 
 
-TASKS = [Task((("control.law", law),), seed) for law in ("pid", "ewma") for seed in (1, 2)]
-
-
-class Counting:
-    """Evaluation that counts its tasks, and ends early; those of seed 2 fail."""
-
-    def __init__(self, most: int = 1000) -> None:
-        self.most = most
-        self.tasks: list[Task] = []
-
-    def __call__(self, tasks: Sequence[Task], take: Take) -> None:
-        for task in tasks:
-            if len(self.tasks) == self.most:
-                raise KeyboardInterrupt
-            self.tasks.append(task)
-            take(task, Score(task.seed / 3, 0.1, 2.0) if task.seed < 2 else "no job ran")
-
-
 SUBJECT = {"scenario": "small-site", "strategy": "live", "digest": "abc"}
 
 
 def test_a_second_run_simulates_what_the_first_lacks(tmp_path: Path) -> None:
-    first, second, third = Counting(most=2), Counting(), Counting()
+    def journal() -> Journal:
+        return Journal(tmp_path, SUBJECT)
+
     with pytest.raises(KeyboardInterrupt):
-        Journal(tmp_path, SUBJECT).with_new(first)(TASKS, lambda _task, _result: None)
+        Search(ALL, SMALL, 1, Simulations(most=20), journal()).run()
     with (tmp_path / "trials.jsonl").open("a") as file:
         file.write('{"settings": {"contr')
-    results: list[dict[Task, Result]] = [{}, {}]
-    for evaluate, into in zip((second, third), results):
-        Journal(tmp_path, SUBJECT).with_new(evaluate)(TASKS, into.__setitem__)
-    assert results[0][TASKS[0]] == Score(1 / 3, 0.1, 2.0)
-    assert results[0] == results[1]
-    assert second.tasks == TASKS[1:]
-    assert third.tasks == [task for task in TASKS if task.seed == 2]
+    second, third, alone = Simulations(), Simulations(), Simulations()
+    tuning = Search(ALL, SMALL, 1, second, journal()).run()
+    assert tuning == search(alone)
+    assert sum(map(len, second.batches)) == sum(map(len, alone.batches)) - 20
+    assert Search(ALL, SMALL, 1, third, journal()).run() == tuning
+    assert third.batches == []
 
 
-def test_a_journal_of_other_simulations_is_refused(tmp_path: Path) -> None:
-    Journal(tmp_path, SUBJECT)
+def test_a_journal_has_scores_alone_and_those_of_other_simulations_are_refused(
+    tmp_path: Path,
+) -> None:
+    Journal(tmp_path, SUBJECT).add(Task((), 1), "no memory")
+    assert Journal(tmp_path, SUBJECT).scores == {}, "a problem is tried again"
     with pytest.raises(InputError, match="has trials of another strategy, digest; name another"):
         Journal(tmp_path, {**SUBJECT, "strategy": "cron", "digest": "d"})
     for text in ("[]\n[1]\n", "[" * 100_000 + "\n"):
