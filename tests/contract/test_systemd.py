@@ -1,4 +1,7 @@
-"""The units pass systemd's tools, and forbid nothing that sharectl needs."""
+"""The units pass systemd's tools, and fit each other and the defaults.
+
+tests/pool/test_service.py runs them under a systemd that is PID 1.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -28,36 +30,6 @@ SERVICES = (SERVICE, "sharectl@.service")
 FOLDERS = "sharectl.tmpfiles.conf"
 MOST_EXPOSURE = 1.5
 """HTCondor's default, and that of SCHEDD_INTERVAL."""
-
-# Takes from itself and its successor memory that is writable and executable (prctl PR_SET_MDWE),
-# and the system calls that are not in argv[1].
-CONFINED = """
-import ctypes, errno, os, sys
-libc, seccomp = ctypes.CDLL(None, use_errno=True), ctypes.CDLL("libseccomp.so.2")
-if libc.prctl(65, 1, 0, 0, 0):
-    print("no PR_SET_MDWE here:", os.strerror(ctypes.get_errno()), file=sys.stderr)
-seccomp.seccomp_init.restype = ctypes.c_void_p
-rules = ctypes.c_void_p(seccomp.seccomp_init(0x00050000 | errno.EPERM))
-for name in sys.argv[1].split():
-    number = seccomp.seccomp_syscall_resolve_name(name.encode())
-    if number >= 0:
-        seccomp.seccomp_rule_add(rules, 0x7FFF0000, number, 0)
-if libc.prctl(38, 1, 0, 0, 0) or seccomp.seccomp_load(rules):
-    sys.exit("cannot confine")
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-WORK = """
-import ctypes, mmap, os
-import classad2, htcondor2
-assert classad2.ExprTree("6 * 7").eval() == 42
-try:
-    htcondor2.Collector("127.0.0.1:1").query()
-except htcondor2.HTCondorException:
-    print("asked")
-libc = ctypes.CDLL(None, use_errno=True)
-print("forbidden" if libc.setuid(os.getuid()) and ctypes.get_errno() == 1 else "setuid is allowed")
-"""
 
 
 def systemd(*words: str) -> subprocess.CompletedProcess[str]:
@@ -157,21 +129,13 @@ def test_the_service_runs_as_a_user_of_sysusers_and_all_read_its_files(tmp_path:
     assert (service["UMask"], service["StateDirectoryMode"]) == (["0022"], ["0755"])
 
 
-def test_tmpfiles_makes_folders_that_all_may_enter(tmp_path: Path) -> None:
+def test_tmpfiles_makes_folders_that_all_may_enter() -> None:
     words = [line.split() for line in (UNITS / FOLDERS).read_text().splitlines() if line[0] != "#"]
     state = f"/var/lib/{settings(SERVICE, 'Service')['StateDirectory'][0]}"
     assert words == [
         ["d", "/etc/sharectl", "0755", "root", "root"],
         ["d", state, "0755", "sharectl", "sharectl"],
     ]
-    (tmp_path / "etc").mkdir()
-    systemd("systemd-sysusers", f"--root={tmp_path}", str(UNITS / USERS))
-    if os.geteuid() == 0:  # others cannot give folders away
-        command = ("systemd-tmpfiles", "--create", f"--root={tmp_path}", str(UNITS / FOLDERS))
-        done = systemd(*command)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        owner = (tmp_path / "etc" / "passwd").read_text().split("sharectl:x:")[1].split(":")[0]
-        assert (tmp_path / state[1:]).stat().st_uid == int(owner) > 0
 
 
 def test_the_token_is_a_credential_that_may_be_absent() -> None:
@@ -200,30 +164,3 @@ def test_the_defaults_name_one_place_for_targets_that_the_service_can_write_to()
     snippet = (UNITS.parent / "config.d" / "60-sharectl-execute-point.conf").read_text()
     assert re.findall(r"^SHARECTL_SOURCE = (.*)$", snippet, re.MULTILINE) == [default]
     assert [job.OPTIONS["--source"][0] for job in (job_ctl, target)] == [default, default]
-
-
-def test_the_bindings_work_within_the_rights_of_the_service() -> None:
-    service = settings(SERVICE, "Service")
-    allowed: set[str] = set()
-    for words in service["SystemCallFilter"]:
-        calls = {call for word in words.lstrip("~").split() for call in calls_in(word)}
-        allowed = allowed - calls if words.startswith("~") else allowed | calls
-    assert service["MemoryDenyWriteExecute"] == ["yes"]
-    done = subprocess.run(
-        [sys.executable, "-c", CONFINED, " ".join(sorted(allowed)), sys.executable, "-c", WORK],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_SECONDS,
-        env={**os.environ, "CONDOR_CONFIG": "/dev/null"},
-    )
-    assert done.stdout.split("\n")[:2] == ["asked", "forbidden"], done.stderr
-
-
-def calls_in(group: str) -> set[str]:
-    """System calls of a group such as ``@system-service``."""
-    if not group.startswith("@"):
-        return {group}
-    done = systemd("systemd-analyze", "syscall-filter", "--no-pager", group)
-    words = [line.strip() for line in done.stdout.splitlines()[1:]]
-    return {call for word in words if word and word[0] != "#" for call in calls_in(word)}
