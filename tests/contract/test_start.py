@@ -1,4 +1,7 @@
-"""START of the snippet, by HTCondor's own ClassAds: the cases of tests/pool, and who waits."""
+"""START of the snippet, by HTCondor's own ClassAds: who waits, and slots between two states.
+
+tests/pool/test_start_clauses.py has the cases of the method.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,13 @@ from sharectl.check.snippet_subject import CRON, LIVE
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from tests.pool.start_cases import (
-    CASES,
     CORES,
     DYNAMIC,
-    FORGED,
     GRACES,
     JOBS,
     OVER,
     Job,
     copy,
-    let_in,
-    slots_in,
 )
 
 CONFIG = Path(__file__).parents[2] / "config.d"
@@ -92,19 +91,6 @@ def job_ad(job: Job) -> dict[str, str]:
     return {name: text for name, text in own.items() if text is not None}
 
 
-def test_start_lets_in_whom_the_method_lets_in(
-    htcondor: CondorProcess, node: dict[str, str], way: str
-) -> None:
-    seen = started(htcondor, node, slots_in(way), [job_ad(job) for job in JOBS.values()])
-    expected = [
-        [let_in(job, target, grace, slot, way) for job in JOBS.values()]
-        for _, target, grace, slot in CASES[way]
-    ]
-    wrong = [name for (name, *_), row, right in zip(CASES[way], seen, expected) if row != right]
-    assert wrong == []
-    assert {value for row in seen for value in row} == {True, False}
-
-
 def test_grace_depends_on_who_waits(
     htcondor: CondorProcess, node: dict[str, str], way: str
 ) -> None:
@@ -124,16 +110,6 @@ def test_a_dot_in_a_group_is_only_a_dot(htcondor: CondorProcess, node: dict[str,
     }
     job = {"RequestCpus": "1", "AccountingGroup": '"alice.user.bob"'}
     assert started(htcondor, node, [slot], [job]) == [[True]]
-
-
-def test_what_is_written_in_a_job_gains_it_nothing(
-    htcondor: CondorProcess, node: dict[str, str], way: str
-) -> None:
-    slots = [*slots_in(way), *({**GRACE[way], **own} for own, _ in IN_GRACE.values())]
-    jobs = [job_ad(JOBS[name]) for name in JOBS if name.endswith("asking for 1")]
-    honest = started(htcondor, node, slots, jobs)
-    assert started(htcondor, node, slots, [{**FORGED, **job} for job in jobs]) == honest
-    assert {value for row in honest for value in row} == {True, False}
 
 
 def test_a_slot_is_nobodys_until_its_user_is_known(
