@@ -108,7 +108,7 @@ def report(folder: Path, periods: list[int]) -> Cost:
         "--config",
         str(folder / "sharectl.yaml"),
     ]
-    command += ["-o", str(folder / "page"), "--from", f"@{periods[0]}", "--to", f"@{periods[1]}"]
+    command += ["-o", str(folder / "page"), "--from", str(periods[0]), "--to", str(periods[1])]
     began = time.perf_counter()
     process = subprocess.Popen(
         command,

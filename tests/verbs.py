@@ -21,6 +21,15 @@ RAISED, FLUSH_FAILED = 121, 120
 """Exit codes of an exception, and of Python where the last flush of stdout fails."""
 
 
+LEAST = {
+    "explain group name": "cms",
+    "explain node name": "wn-0",
+    "reason": "cooling",
+    "over": "control.law=latest",
+}
+"""Argument of a verb -> a value that it takes; that of others is 1."""
+
+
 @dataclass(frozen=True)
 class Verb:
     """A verb with its subject, such as ``explain node``."""
@@ -38,7 +47,7 @@ class Verb:
 
     def arguments(self, values: dict[str, str], config: Path) -> list[str]:
         """The least that the verb has to be given; ``values`` by dest, or by words and dest."""
-        given = list(self.words)
+        given, values = list(self.words), {**LEAST, **values}
         for action in self.actions:
             value = values.get(f"{self} {action.dest}", values.get(action.dest, "1"))
             choices = list(action.choices or ())

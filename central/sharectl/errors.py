@@ -113,33 +113,30 @@ class BrokenStateError(StateError):
 class NewerFileError(StateError):
     """A file is of a newer sharectl, and stays as it is."""
 
-    def __init__(self, place: object, version: int, reads: int, sequence: int = 0) -> None:
+    def __init__(self, place: object, version: int, sequence: int = 0) -> None:
         super().__init__(
-            f"{place}: schema_version {version} is of a newer sharectl, and this one reads "
-            f"{reads}: left as it is; install that sharectl again, or move the file away to begin "
-            "a new one"
+            f"{place}: schema_version {version} is of a newer sharectl: left as it is; install "
+            "that sharectl again, or move the file away to begin a new one"
         )
-        self.version, self.reads, self.sequence = version, reads, sequence
+        self.version, self.sequence = version, sequence
 
 
 class PublishError(StateError):
     """Targets did not arrive where nodes look for them."""
 
 
-class PartlyPublishedError(PublishError):
+class _PlaceError(PublishError):
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(problem)
+        self.place = place
+
+
+class PartlyPublishedError(_PlaceError):
     """A plan has arrived at ``place``, and not at all other places of the same transport."""
 
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(problem)
-        self.place = place
 
-
-class WithdrawnError(PublishError):
+class WithdrawnError(_PlaceError):
     """Targets are gone from ``place``, and the plan without targets is not as it should be."""
-
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(problem)
-        self.place = place
 
 
 class UnsignedError(WithdrawnError):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone
+from contextlib import suppress
+from datetime import datetime, timezone
 from typing import Optional
 
 HOUR_SECONDS = 3600
@@ -17,9 +18,9 @@ UPDATE_INTERVAL_SECONDS = 300
 """HTCondor's UPDATE_INTERVAL: longest age of the collector's copy of an ad."""
 
 FORMS = (
-    "Unix seconds (1627101243, or @ and any number), a date or time as ISO 8601 (2026-11-21, "
-    "2026-11-21T22:30, 2026-11-21T22:30:05+01:00; UTC where no zone is written), or a time before "
-    "now (-2d, 1h30m, today, yesterday, now)"
+    "Unix seconds (1627101243), a date or time as ISO 8601 (2026-11-21, 2026-11-21T22:30, "
+    "2026-11-21T22:30:05+01:00; UTC where no zone is written), or a time before now (-2d, 1h30m, "
+    "now)"
 )
 """Notations that `parse` takes, for ``--help`` and for messages."""
 
@@ -27,11 +28,10 @@ MAX_SECONDS = 253_402_300_799
 """Last second of the year 9999."""
 
 _FACTORS = {"s": 1, "m": 60, "h": 3600, "d": DAY_SECONDS, "w": 604_800, "y": 31_536_000}
-_DAYS = {"today": 0, "yesterday": 1}
 _MAX_CHARACTERS = 60
 
-_UNIX = re.compile(r"@[0-9]{1,15}|[0-9]{1,3}|[0-9]{5,7}|[0-9]{9,15}")
-"""Four or eight digits alone could be a year or a date: they are refused."""
+_UNIX = re.compile(r"[0-9]{9,15}")
+"""Fewer digits could be a year or a date: they are refused."""
 _ISO = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}(?:[t ][^ z]+)?)(?: ?utc|z)?", re.ASCII)
 _TERM = re.compile(r"([0-9]+(?:\.[0-9]+)?)([smhdwy])")
 _SPAN = re.compile(rf"(?:{_TERM.pattern})+")
@@ -49,17 +49,17 @@ def validity_of(period_seconds: float) -> int:
 def parse(text: str, now: int) -> int:
     """Unix seconds that ``text`` means at Unix time ``now``.
 
-    A date alone is its first second, a year of 365 days; parts of a second are cut. Raises
-    ValueError for anything but `FORMS`; the message says what to write.
+    A date alone is its first second, a year of 365 days. Raises ValueError with what to write.
     """
     words = text.strip().lower()[: _MAX_CHARACTERS + 1]
     seconds: Optional[int] = None
     if _UNIX.fullmatch(words):
-        seconds = int(words.lstrip("@"))
-    elif words in _DAYS:
-        seconds = now - now % DAY_SECONDS - DAY_SECONDS * _DAYS[words]
+        seconds = int(words)
     elif iso := _ISO.fullmatch(words):
-        seconds = _of_iso(iso[1])
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(iso[1])
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+            seconds = int(moment.timestamp())
     else:
         span_seconds = 0 if words == "now" else parse_span(words.removeprefix("-"))
         seconds = None if span_seconds is None else now - span_seconds
@@ -81,8 +81,7 @@ def shown(seconds: float) -> str:
     """Unix time ``seconds`` in UTC, such as ``2026-11-21 22:30:05 UTC``; `parse` reads it back."""
     if not 0 <= seconds <= MAX_SECONDS:
         return f"@{int(seconds)}"
-    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=int(seconds))
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{datetime.fromtimestamp(int(seconds), timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def span(seconds: float, units: int = 2) -> str:
@@ -95,11 +94,3 @@ def span(seconds: float, units: int = 2) -> str:
         elif parts:
             break
     return " ".join(parts[:units]) or "0 s"
-
-
-def _of_iso(words: str) -> Optional[int]:
-    try:
-        moment = datetime.fromisoformat(words)
-    except ValueError:
-        return None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp())

@@ -11,12 +11,11 @@ from typing import Optional
 MAX_SHOWN = 60
 """Characters of a text in a message."""
 
-_NUMBER = re.compile(r"\d+")
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
-_AT_THE_END = re.compile(r"\d+$")
+_VARIES = re.compile(r"\d+|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+"""Numbers and quoted text of a problem."""
 _TINY = 1e-6
 _MOST_PLACES = 3
-_MOST_ALIKE = 5
+_MOST_KINDS = 20
 
 
 def printable(text: object, most: Optional[int] = None) -> str:
@@ -66,44 +65,35 @@ def did_you_mean(word: str, words: Iterable[str], otherwise: str, most: int = 1)
 
 
 class Problems:
-    """Problems of a file, those that differ in numbers only as one line.
+    """Problems of a file; those that differ in numbers or quoted text only are one line."""
 
-    Of problems that differ in quoted text only a few are lines; those after ``most`` are counted.
-    """
-
-    def __init__(self, most: int = 20) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._first: dict[str, str] = {}
         self._places: defaultdict[str, list[str]] = defaultdict(list)
-        self._same: Counter[str] = Counter()
-        self._alike: Counter[str] = Counter()
-        self._rest = 0
+        self._more: Counter[str] = Counter()
 
     def __bool__(self) -> bool:
         """True if there is a problem."""
         return bool(self._first)
 
     def add(self, place: str, problem: str) -> None:
-        """Add a problem at a place."""
-        text = _NUMBER.sub("", problem)
-        alike, number = _QUOTED.sub("", text), _AT_THE_END.search(place)
-        if text in self._first:
-            if number and len(self._places[text]) < _MOST_PLACES:
-                self._places[text].append(number[0])
-            else:
-                self._same[text] += 1
-        elif len(self._first) < self._most and self._alike[alike] < _MOST_ALIKE:
-            self._alike[alike] += 1
-            self._first[text] = f"{place}: {problem}"
+        """Add a problem at a place, which ends in the number of a line."""
+        kind = _VARIES.sub("", problem)
+        if kind not in self._first and len(self._first) >= _MOST_KINDS:
+            kind = "others"  # strangers may make any number of kinds
+        if kind not in self._first:
+            self._first[kind] = f"{place}: {problem}"
+        elif len(self._places[kind]) < _MOST_PLACES:
+            self._places[kind].append(place.rpartition(":")[2])
         else:
-            self._rest += 1
+            self._more[kind] += 1
 
     def lines(self) -> list[str]:
         """First problem of each kind, with the other places."""
         lines = []
-        for text, first in self._first.items():
-            places, same = self._places[text], self._same[text]
-            others = [f"also at {', '.join(places)}"] if places else []
-            others += [f"{same} more like this"] if same else []
-            lines.append(f"{first} ({', and '.join(others)})" if others else first)
-        return [*lines, f"… and {self._rest} more problems"] if self._rest else lines
+        for kind, first in self._first.items():
+            others = self._places[kind]
+            if more := self._more[kind]:
+                others = [*others, f"and {more} more like this"]
+            lines.append(f"{first} (also at {', '.join(others)})" if others else first)
+        return lines

@@ -123,12 +123,28 @@ def test_modules_of_no_room_import_no_room() -> None:
     assert names == ["sharectl.cli.main.run"]
 
 
+def modules_after(names: str) -> set[str]:
+    """Modules that Python has loaded once it has imported those."""
+    code = f"import sys, {names}; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
 def test_a_look_at_the_pool_loads_no_part_that_plans_or_publishes() -> None:
     """Each would take as long as a query (bench/snapshot.py)."""
-    look = "sharectl.cli.pool, sharectl.config.load, sharectl.snapshot.pool"
-    code = f"import sys, {look}; print(*sorted(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
+    loaded = modules_after("sharectl.cli.pool, sharectl.config.load, sharectl.snapshot.pool")
     assert {"sharectl.snapshot.pool", "sharectl.plan.nodes"} <= loaded
     costly = "plan.plan plan.records ledger.series publish.text publish.collector report.tables"
     assert loaded.isdisjoint(f"sharectl.{name}" for name in costly.split())
+
+
+HEAVY = """asyncio classad2 difflib htcondor2 jinja2 multiprocessing prometheus_client
+pydantic requests ssl"""
+
+
+@pytest.mark.parametrize("verb", ["main", "cycle", "status", "plan"])
+def test_a_start_loads_no_library_that_is_needed_later(verb: str) -> None:
+    """Each would make the start of every verb longer (bench/start_up.py)."""
+    loaded = modules_after(f"sharectl.cli.{verb}")
+    assert f"sharectl.cli.{verb}" in loaded
+    assert loaded.isdisjoint(HEAVY.split())

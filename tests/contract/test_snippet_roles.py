@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import stat
-import sys
 from pathlib import Path
 
 import pytest
 
 from sharectl.check.snippets import ROLES
 from sharectl.cli.main import main
-from tests.verbs import Terminal
 
 CHECKOUT = Path(__file__).parents[2]
 PROGRAM = f"STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py\n"
@@ -91,39 +88,6 @@ def test_the_snippet_of_each_role_is_put_in_place_and_taken_away(
     assert machine.run("remove", name) == (0, f"{path}: not there, nothing to do\n", "")
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y", 0), ("", 1), ("n", 1), ("yes", 0)])
-@pytest.mark.parametrize("action", ["install", "remove"])
-def test_a_person_is_asked(
-    action: str, answer: str, code: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if action == "remove":
-        machine.write(EXECUTE.file, EXECUTE.content)
-    before = machine.files
-    monkeypatch.setattr(sys, "stdin", Terminal(f"{answer}\n"))
-    ended = machine.run(action)
-    assert (ended[0], machine.files == before) == (code, code == 1)
-    verb = "Write" if action == "install" else "Remove"
-    assert f"{verb} {machine.folder / EXECUTE.file}? [y/N] " in ended[1]
-
-
-@pytest.mark.parametrize("action", ["install", "remove"])
-def test_what_somebody_writes_while_a_person_is_asked_stays(
-    action: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if action == "remove":
-        machine.write(EXECUTE.file, EXECUTE.content)
-
-    class Slow(Terminal):
-        def isatty(self) -> bool:
-            machine.write(EXECUTE.file, "SITE = 1\n")
-            return True
-
-    monkeypatch.setattr(sys, "stdin", Slow("y\n"))
-    code, _, err = machine.run(action)
-    assert (code, machine.files[EXECUTE.file]) == (1, b"SITE = 1\n")
-    assert "changed it meanwhile" in err
-
-
 @pytest.mark.parametrize("action", ["install", "remove"])
 def test_the_include_line_of_the_pages_is_not_taken_for_an_edited_snippet(
     action: str, machine: Machine
@@ -136,21 +100,12 @@ def test_the_include_line_of_the_pages_is_not_taken_for_an_edited_snippet(
     assert "remove this file and run condor_reconfig" in err
 
 
-def test_without_a_terminal_nothing_is_written(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_yes_it_is_shown_only(machine: Machine) -> None:
     before = machine.files
-    with Path(os.devnull).open(encoding="utf-8") as null:
-        monkeypatch.setattr(sys, "stdin", null)
-        code, out, err = machine.run("install")
+    code, out, err = machine.run("install")
     assert (code, machine.files) == (1, before)
     assert "+# sharectl on an execute point" in out
-    assert "nothing was written; --yes writes it" in err
-    # Nor are a pipe with an answer, and the end of input at a terminal, consent.
-    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-    assert (machine.run("install")[0], machine.files) == (1, before)
-    monkeypatch.setattr(sys, "stdin", Terminal(""))
-    assert (machine.run("install")[0], machine.files) == (1, before)
+    assert "--yes" in err
 
 
 def test_a_later_file_that_breaks_it_is_named(machine: Machine) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Optional
 
@@ -20,8 +21,6 @@ from sharectl.check.snippets import CHECKS, check
 from sharectl.cli.main import main
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
-from sharectl.shares.groups import GroupTree
-from sharectl.shares.pledges import central_manager_configuration
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 EXECUTE, ACCESS = "60-sharectl-execute-point.conf", "60-sharectl-access-point.conf"
@@ -101,7 +100,6 @@ SITE = """
     DEFRAG_DRAINING_START_EXPR = TARGET.IsShort =?= True
     DEFAULT_DRAINING_START_EXPR = True
 """
-SUBGROUPS = GroupTree({"alice": 3, "alice.prod": 1, "alice.user": 2, "cms": 1})
 
 
 @BOTH_WAYS
@@ -119,7 +117,6 @@ SUBGROUPS = GroupTree({"alice": 3, "alice.prod": 1, "alice.user": 2, "cms": 1})
             "SHARECTL_SOURCE = https://cm.example.org:8443/t.txt\n",
         ),
         (SITE, "SLOT_TYPE_1_START = $(START) && TARGET.RequestCpus < 9\n"),
-        ("", central_manager_configuration(SUBGROUPS)),
     ],
 )
 def test_our_snippets_beside_a_sites_own_have_no_fault(
@@ -270,11 +267,10 @@ def test_a_folder_without_our_files_is_found(tmp_path: Path) -> None:
     assert [(f.id, f.place) for f in found(tmp_path)] == [("file names", str(tmp_path))]
 
 
-def test_central_manager_example_is_what_render_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    config = Path(__file__).parents[1] / "golden" / "seed-nodes" / "sharectl.yaml"
-    assert main(["render", "central-manager", "--config", str(config)]) == 0
-    example = SNIPPETS / "examples" / "60-sharectl-central-manager.conf"
-    assert capsys.readouterr().out == example.read_text()
+def test_quotas_of_the_example_for_central_managers_are_shares_of_all() -> None:
+    text = (SNIPPETS / "examples" / "60-sharectl-central-manager.conf").read_text()
+    quotas = re.findall(r"^GROUP_QUOTA_DYNAMIC_\w+ = ([0-9.]+)$", text, re.MULTILINE)
+    assert sum(map(Decimal, quotas)) == 1
 
 
 JOBS = {"job_ctl.py": job_ctl, "mc_grace.py": mc_grace}

@@ -11,7 +11,7 @@ import pytest
 
 from sharectl.check.findings import Finding, Level
 from sharectl.check.snippets import check
-from sharectl.cli.check import attributes
+from sharectl.cli.check import attribute
 from sharectl.condor.configuration import ConfigSource
 
 SNIPPET = Path(__file__).parents[2] / "config.d/60-sharectl-execute-point.conf"
@@ -86,7 +86,7 @@ def test_an_attribute_needs_its_scope(
 def test_typical_jobs_carry_what_the_site_says(
     option: str, level: Optional[Level], tmp_path: Path
 ) -> None:
-    carried, start = dict(attributes(option)), START.format('TARGET.Tenant =?= "cms"')
+    carried, start = dict([attribute(option)]), START.format('TARGET.Tenant =?= "cms"')
     trial = [finding.level for finding in seen(tmp_path, start, carried, "typical jobs")]
     assert trial == ([] if level is None else [level])
     assert seen(tmp_path, start, carried, "published") == []
@@ -109,7 +109,7 @@ def test_a_published_text_that_is_no_expression(name: str, text: str, tmp_path: 
 def test_a_carried_text_without_quotes(option: str) -> None:
     name, _, value = option.partition("=")
     with pytest.raises(ValueError, match=f"write {name}='\"{value.strip()}\"'"):
-        attributes(option)
+        attribute(option)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_every_cycle_agrees_or_its_note_says_why(pool: Box, tmp_path: Path) -> N
     seen = [rows[number]["was"] for number in agree]
     assert sum(row["targets"] for row in seen) > len(agree)
     assert sum(row["changed_nodes"] > 0 for row in seen) > 2, seen
-    last = sharectl.json("explain", "cycle", "latest", **usual)
+    last = sharectl.json("explain", "cycle", **usual)
     assert last["agrees"], last
     # The same by a setting that says what is so; one that changes something changes it.
     same = sharectl.json("replay", "--set", "control.max_nodes=3", **usual)

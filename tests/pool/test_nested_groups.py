@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
 from sharectl.condor.pool_look import Version
-from sharectl.config.load import parse
-from sharectl.shares.pledges import central_manager_configuration
 from tests.htcondor_releases import LOGS_CORES, holds
 from tests.pool.deployed import jobs, publish, slots, snippet
 
@@ -38,10 +34,6 @@ MORE = {
     FIRST_PARTS: 't1_group_pattern = "^[^.@]*"\n'
     r't1_job_group = regexps("^\x22([^.@\x22]*).*\x22$", $(t1_job_account), "\1.")' + "\n",
 }
-GROUPS: dict[str, Any] = {
-    "alice": {"pledge_hs06": 440.0, "groups": {"prod": {"share": 0.75}, "user": {"share": 0.15}}},
-    "cms": {"pledge_hs06": 40.0},
-}
 
 
 SPEC = BoxSpec(
@@ -51,9 +43,15 @@ SPEC = BoxSpec(
     ),
     access_points=("ap-1.example.org",),
     access_config=event_log.EVENT_TIMES,
-    central_config=central_manager_configuration(
-        parse(json.dumps({"groups": GROUPS}), "groups").tree
-    ),
+    central_config="""\
+GROUP_NAMES = alice, alice.prod, alice.user, cms
+GROUP_QUOTA_DYNAMIC_alice = 0.916667
+GROUP_QUOTA_DYNAMIC_cms = 0.083333
+GROUP_QUOTA_DYNAMIC_alice.prod = 0.75
+GROUP_QUOTA_DYNAMIC_alice.user = 0.15
+GROUP_ACCEPT_SURPLUS = True
+NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = False
+""",
 )
 
 

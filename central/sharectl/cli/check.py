@@ -1,4 +1,4 @@
-"""``sharectl check config``, ``snippets`` and ``pool``, and the output of every check."""
+"""``sharectl check``, the output of every check, and ``sharectl snippets``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Optional, TextIO
 
 from sharectl.check.findings import Check, Finding, as_content, as_lines, has_errors
 from sharectl.cli import options
-from sharectl.errors import ConfigError
-from sharectl.report import plugin
+from sharectl.files import files
 from sharectl.report.tables import print_hanging
 from sharectl.words import counted, printable
 
@@ -21,23 +21,22 @@ if TYPE_CHECKING:  # the other checks start without the pool's
     from sharectl.check.pool import PoolReport
 
 _ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)(?:=(.*\S.*))?", re.DOTALL)
-
 _TEXT = re.compile(
     r"\s*(?!(?:true|false|undefined|error)\s*$|(?:MY|TARGET)\.)[A-Za-z_][\w.-]*\s*", re.IGNORECASE
 )
+"""Text without quotes, which HTCondor takes for an attribute."""
 
 
-def attributes(text: str) -> list[tuple[str, str]]:
-    """Names and values of ``NAME,…`` or ``NAME=VALUE``; the default value is True."""
-    parts = [text] if "=" in text else [part.strip() for part in text.split(",")]
-    matches = [match for part in parts if (match := _ATTRIBUTE.fullmatch(part))]
-    if len(matches) < len(parts):
+def attribute(text: str) -> tuple[str, str]:
+    """Name and value of ``NAME`` or ``NAME=VALUE``; the default value is True."""
+    match = _ATTRIBUTE.fullmatch(text.strip())
+    if match is None:
         raise ValueError(f"{text!r}: write NAME or NAME=VALUE, such as NODE_IS_HEALTHY=True")
-    if lost := next((match for match in matches if _TEXT.fullmatch(match[2] or "")), None):
-        name, value = lost.groups()
+    name, value = match[1], (match[2] or "True").strip()
+    if match[2] and _TEXT.fullmatch(value):
         problem = f"{value} is a text without quotes, which HTCondor takes for an attribute"
-        raise ValueError(f"{text!r}: {problem}; write {name}='\"{value.strip()}\"'")
-    return [(match[1], (match[2] or "True").strip()) for match in matches]
+        raise ValueError(f"{text!r}: {problem}; write {name}='\"{value}\"'")
+    return name, value
 
 
 def _config(arguments: argparse.Namespace) -> int:
@@ -46,16 +45,9 @@ def _config(arguments: argparse.Namespace) -> int:
     from sharectl.config.load import load
     from sharectl.config.text import as_data, render
 
-    try:
-        config = load(arguments.config)
-    except ConfigError as error:
-        if not arguments.json:
-            raise
-        refused = {"valid": False, "problems": error.problems, "recommendations": []}
-        options.show(arguments, "config", {**refused, "config": None}, ())
-        return error.exit_code
+    config = load(arguments.config)
     problems, recommendations = findings(config, arguments.config)
-    report = {"valid": True, "problems": problems, "recommendations": recommendations}
+    report = {"problems": problems, "recommendations": recommendations}
     content = {**report, "config": as_data(config)}
     options.show(arguments, "config", content, render(config).splitlines())
     if not arguments.json:
@@ -79,27 +71,24 @@ def _add_snippets(parser: argparse.ArgumentParser) -> None:
         help="check the files of this folder, on top of HTCondor's defaults (default: all that "
         "this machine's HTCondor reads)",
     )
-    add_published(parser)
+    _add_attributes(parser)
     list_checks(parser, CHECKS)
 
 
-def add_published(parser: argparse.ArgumentParser) -> None:
+def _add_attributes(parser: argparse.ArgumentParser) -> None:
     """Add ``--published`` and ``--carried``."""
-    for option, whose in (
-        (
-            "--published",
-            "a STARTD_CRON job of the site publishes, with its value on a healthy node",
-        ),
-        ("--carried", "jobs of the site carry, with its value in a typical job"),
-    ):
+    whose = {
+        "--published": "a STARTD_CRON job of the site publishes, with its value on a healthy node",
+        "--carried": "jobs of the site carry, with its value in a typical job",
+    }
+    for option, words in whose.items():
         parser.add_argument(
             option,
-            action="extend",
+            action="append",
             default=[],
-            type=attributes,
+            type=attribute,
             metavar="NAME[=VALUE]",
-            help=f"an attribute that {whose} (default: True), or several names with commas; may "
-            "be repeated",
+            help=f"an attribute that {words} (default: True); may be repeated",
         )
 
 
@@ -144,8 +133,6 @@ def show(
 
 # ---- pool
 
-_PLUGIN_CODES = {"fail": plugin.CRITICAL, "warn": plugin.WARNING, "unknown": plugin.UNKNOWN}
-"""State of a check, the worst first -> exit code of a monitoring plugin."""
 _STATES = ("ok", "warn", "fail", "unknown", "ignored")
 _STATE_WIDTH = 9
 _SHOWN_CHARACTERS = 600
@@ -154,47 +141,35 @@ _SHOWN_CHARACTERS = 600
 
 def _add_pool(parser: argparse.ArgumentParser) -> None:
     from sharectl.check.pool import CHECKS
-    from sharectl.cli.status import add_nagios
 
-    add_nagios(parser)
     list_checks(parser, CHECKS)
 
 
 def _pool(arguments: argparse.Namespace) -> int:
-    """Print what each check of the pool found; 1 for more than advice, or as ``--nagios`` says."""
-    from sharectl.check.pool import CHECKS
-
-    if arguments.nagios:
-        from sharectl.cli.status import as_plugin
-
-        return as_plugin(lambda: _plugin(*_report_of(arguments)))
-    report, _ = _report_of(arguments)
-    seen = {"states": report.states, "evidence": dict(report.evidence)}
-    content = {**seen, **as_content(report.findings, CHECKS)}
-    options.show(arguments, "pool", content, partial(_print_pool, report))
-    return 1 if has_errors(report.findings) else 0
-
-
-def _report_of(arguments: argparse.Namespace) -> tuple[PoolReport, dict[str, plugin.Perfdata]]:
-    """Report of the pool without the checks to ignore, and figures for graphs."""
-    from sharectl.check.pool import PoolSubject, check, look_of, without_bindings
-    from sharectl.cli.status import cycle_problems, figures_of, look_with, place_problems
+    """Print what each check of the pool found, but for those to ignore; 1 for more than advice."""
+    from sharectl.check.pool import CHECKS, PoolSubject, check, look_of, without_bindings
+    from sharectl.cli.status import cycle_problems, look_with, place_problems
     from sharectl.report.pool import block_problems
 
     config = options.config_of(arguments)
-    if report := without_bindings():
-        return report.without(config.check.ignore), {}
-    seen = look_with(config, look_of)
-    status, now = seen.status, seen.status["now"]
-    look = status["nodes"].pop("look", None)
-    problems = {
-        "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
-        "cycle": [*cycle_problems(status["last_cycle"])],
-        "free": [*block_problems(status["blocks"])],
-        "future": [seen.of_future] if seen.of_future else [],
-    }
-    report = check(PoolSubject(now, config, arguments.config, status, problems, look, seen.state))
-    return report.without(config.check.ignore), figures_of(status, config)
+    report = without_bindings()
+    if not report:
+        seen = look_with(config, look_of)
+        status, now = seen.status, seen.status["now"]
+        look = status["nodes"].pop("look", None)
+        problems = {
+            "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
+            "cycle": [*cycle_problems(status["last_cycle"])],
+            "free": [*block_problems(status["blocks"])],
+            "future": [seen.of_future] if seen.of_future else [],
+        }
+        path = arguments.config
+        report = check(PoolSubject(now, config, path, status, problems, look, seen.state))
+    report = report.without(config.check.ignore)
+    content = {"states": report.states, "evidence": dict(report.evidence)}
+    content |= as_content(report.findings, CHECKS)
+    options.show(arguments, "pool", content, partial(_print_pool, report))
+    return 1 if has_errors(report.findings) else 0
 
 
 def _print_pool(report: PoolReport, to: TextIO) -> None:
@@ -225,19 +200,85 @@ def _of(finding: Finding) -> Iterator[str]:
         yield printable(f"do: {finding.remedy}", _SHOWN_CHARACTERS)
 
 
-def _plugin(report: PoolReport, figures: dict[str, plugin.Perfdata]) -> tuple[int, list[str]]:
-    """Exit code and lines of a plugin; checks stand in the order of causes."""
-    from sharectl.check.pool import STATES
+# ---- snippets in place
 
-    counts, order = Counter(report.states.values()), list(STATES)
-    code = next((code for state, code in _PLUGIN_CODES.items() if counts[state]), plugin.OK)
-    worst_first = sorted(report.findings, key=lambda finding: order.index(finding.level))
-    details = [f"{finding.id}: {finding.place}: {finding.fault}" for finding in worst_first]
-    first = details[0] if details else f"{counted(counts['ok'], 'check')} ok"
-    levels = Counter(STATES[finding.level] for finding in worst_first[1:])
-    others = ", ".join(f"{number} more {state}" for state, number in levels.items())
-    numbers = {state: plugin.Perfdata(counts[state]) for state in _STATES[:-1]}
-    return code, plugin.plugin_lines(code, first, others, details, {**numbers, **figures})
+_INCLUDE = re.compile(r"\s*include\b.*\s*", re.IGNORECASE)
+"""Whole content of a file with one ``include`` line."""
+_EPILOG = """\
+roles: execute, START and STARTD_CRON jobs of an execute point; access, groups and power in jobs of
+an access point; central, for condor_defrag where it runs.
+
+The file goes into LOCAL_CONFIG_DIR. It is shown and tried on this machine's whole configuration, as
+by `sharectl check snippets`. With --yes it is written, unless it makes a new fault. HTCondor reads
+it at the next condor_reconfig, which this command leaves to you."""
+
+
+def _add_role(parser: argparse.ArgumentParser) -> None:
+    from sharectl.check.snippets import ROLES
+
+    parser.add_argument("--role", required=True, choices=tuple(ROLES), help="role of this machine")
+    folder = "folder of the snippet (default: the last of LOCAL_CONFIG_DIR)"
+    parser.add_argument("--config-dir", type=options.path, metavar="DIR", help=folder)
+    parser.add_argument("--yes", action="store_true", help="write, instead of showing it only")
+    _add_attributes(parser)
+
+
+def _change(arguments: argparse.Namespace) -> int:
+    """Show and try a role's snippet; with ``--yes`` put it in place, or take it away."""
+    from sharectl.check.snippets import ROLES, place_of, trial
+
+    role = ROLES[arguments.role]
+    after = role.content if arguments.action == "install" else None
+    place = place_of(role, arguments.config_dir)
+    path, before = place.path, place.content
+    if before == after:
+        state = "not there" if after is None else "in place already"
+        print(printable(f"{path}: {state}, nothing to do"))
+        return 0
+    includes = before is not None and _INCLUDE.fullmatch(before) is not None
+    if not includes:
+        _print(_diff(path, before, after))
+    if before is not None and not role.is_ours(before):
+        fact = "the file was edited, so nothing was written; the lines above would be lost"
+        remedy = "move your knobs to a later file, such as 99-local.conf, and this one away"
+        if includes:
+            fact = "it includes the package's snippet, and nothing was written"
+            remedy = "to be without it, remove this file and run condor_reconfig"
+        options.say([f"{path}: {fact}; {remedy}"])
+        return 1
+    if after is not None and not place.has_daemon:
+        options.say([f"note: DAEMON_LIST has no {role.daemon} here: the file has no effect"])
+    findings = trial(place, after, dict(arguments.published), dict(arguments.carried))
+    _print(map(str, findings))
+    if has_errors(findings):
+        options.say([f"{path}: nothing was written, because the trial above failed"])
+        return 1
+    files.refuse_unwritable(path)
+    if not arguments.yes:
+        options.say([f"{path}: nothing was written: this is what --yes would write"])
+        return 1
+    if after is None:
+        path.unlink()
+    else:
+        files.replace(path, [after])
+    state = "removed" if after is None else "in place"
+    print(printable(f"{path}: {state}; to apply it, run:"))
+    print("  condor_reconfig")
+    return 0
+
+
+def _diff(path: Path, before: Optional[str], after: Optional[str]) -> Iterable[str]:
+    from difflib import unified_diff  # few runs need it
+
+    names = ["/dev/null" if text is None else str(path) for text in (before, after)]
+    lines = [(text or "").splitlines() for text in (before, after)]
+    return unified_diff(lines[0], lines[1], names[0], names[1], lineterm="")
+
+
+def _print(lines: Iterable[str]) -> None:
+    """Print lines of files, which must not steer a terminal."""
+    for line in lines:
+        print(printable(line.replace("\t", "    ")))
 
 
 _CHECKS = {
@@ -253,8 +294,15 @@ _CHECKS = {
     "pool": options.Verb(
         _pool,
         _add_pool,
-        ("--config",),
+        options.COMMON,
         "look for what keeps a running pool from being steered, or its figures from being right",
     ),
 }
-VERBS = {"check": options.with_actions("check", _CHECKS)}
+_ACTIONS = {
+    "install": options.Verb(_change, _add_role, (), "put a role's snippet in place", _EPILOG),
+    "remove": options.Verb(_change, _add_role, (), "take a role's snippet away", _EPILOG),
+}
+VERBS = {
+    "check": options.with_actions("check", _CHECKS),
+    "snippets": options.with_actions("action", _ACTIONS),
+}

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from functools import partial
-from textwrap import wrap
+from textwrap import TextWrapper
 from typing import Optional, TextIO
 
 from sharectl.cli import options, wiring
@@ -24,7 +24,6 @@ from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report.explain import (
     NO_REASONS,
     JobReasons,
-    Page,
     cycle_page,
     group_page,
     job_page,
@@ -36,9 +35,9 @@ from sharectl.times import FORMS, shown
 from sharectl.words import did_you_mean
 from sharectl.words import shown as printable
 
-LATEST = "latest"
 LEAST_TIME = 100_000_000
 """Unix seconds from which a number is a time: no ledger counts so many cycles."""
+_CYCLE = "cycle N of the ledger, or a time: the last cycle then (default: the latest)"
 _NAMES_LISTED = 6
 _LABEL = 19
 """Characters before the sentence of a code."""
@@ -51,43 +50,29 @@ _When = tuple[Optional[int], Optional[int]]
 """Number of a cycle or a time, the other one None."""
 
 
-def _cycle_or_time(text: str) -> Optional[_When]:
-    """Type of an argument that names a cycle; None for the latest."""
-    if text == LATEST:
-        return None
+def _cycle_or_time(text: str) -> _When:
+    """Type of an argument that names a cycle."""
     if text.isdecimal() and text.isascii() and int(text) < LEAST_TIME:
         return int(text), None
     try:
         return None, options.moment(text)
     except ValueError as error:
-        raise ValueError(f"{error}; or the number of a cycle, or {LATEST}") from None
-
-
-def _print(page: Page, arguments: argparse.Namespace) -> None:
-    page.print(sys.stdout, json=arguments.json)
-
-
-# ---- the decision that is explained
+        raise ValueError(f"{error}; or the number of a cycle") from None
 
 
 def _add_decided(parser: argparse.ArgumentParser, name: str) -> None:
     """Add the name of a group or node, and options that choose a decision."""
     parser.add_argument("name", metavar="NAME", help=f"{name}; case does not count")
-    cycle = "cycle N of the ledger, `latest` (default), or a time: the last cycle then"
-    parser.add_argument("--cycle", type=_cycle_or_time, metavar="N|TIME", help=cycle)
+    moment = parser.add_mutually_exclusive_group()
+    moment.add_argument("--cycle", type=_cycle_or_time, metavar="N|TIME", help=_CYCLE)
     live = "look at the pool now and decide again; nothing is published"
-    parser.add_argument("--live", action="store_true", help=live)
+    moment.add_argument("--live", action="store_true", help=live)
 
 
 def _explained(arguments: argparse.Namespace, config: Config) -> Explained:
     """The complete decision that the options choose; raises AbsentError without any."""
-    options_of_time = ("cycle", "live", "jobs")
-    chosen = [f"--{name}" for name in options_of_time if getattr(arguments, name)]
-    if len(chosen) > 1:
-        arguments.usage_error(f"{' and '.join(chosen)} say different things; give one of them")
-    if arguments.live or arguments.jobs is not None:
-        source = str(arguments.jobs or "a look at the pool now, not published")
-        return decisions.of_now(wiring.case_of(arguments, config), source)
+    if arguments.live:
+        return decisions.of_now(wiring.case_of(config), "a look at the pool now, not published")
     ledger = wiring.ledger_of(config)
     number, at = arguments.cycle or (None, None)
     record = _recorded(ledger, number, at)
@@ -122,11 +107,7 @@ def _recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> Cycle
 
 def _decided_again(record: CycleRecord, config: Config) -> Explained:
     # The source of pledges is not asked: the record has them.
-    law = wiring.plan_config(config, wiring.UNASKED)
-    return decisions.of_ledger(record, law)
-
-
-# ---- group, node, cycle
+    return decisions.of_ledger(record, wiring.plan_config(config, wiring.UNASKED))
 
 
 def _group(arguments: argparse.Namespace) -> int:
@@ -135,7 +116,8 @@ def _group(arguments: argparse.Namespace) -> int:
     groups = [control.group for control in explained.record.groups]
     if name not in groups:
         raise _absent("group", arguments.name, groups)
-    _print(group_page(explained, name, decisions.explain_group(explained, name)), arguments)
+    page = group_page(explained, name, decisions.explain_group(explained, name))
+    page.print(sys.stdout, json=arguments.json)
     return 0
 
 
@@ -150,21 +132,19 @@ def _node(arguments: argparse.Namespace) -> int:
         raise _absent("node", name, list(nodes))
     words = None
     # The node speaks of now, not of an earlier cycle.
-    if arguments.jobs is None and arguments.cycle is None:
+    if arguments.cycle is None:
         pool, now = config.pool, int(time.time())
         stale_seconds = config.nodes.job_ctl_stale_seconds
         words = ask(pool.collector, node.node, now, stale_seconds, pool.collector_deadline_seconds)
     otherwise, since = decisions.explain_node(explained, node), _since(explained, node, config)
-    _print(node_page(explained, node, otherwise, since, words), arguments)
+    node_page(explained, node, otherwise, since, words).print(sys.stdout, json=arguments.json)
     return 0
 
 
 def _absent(noun: str, name: str, names: Sequence[str]) -> AbsentError:
-    """Error that names neighbours of an unknown group or node."""
     some = f"there are {listed(names, _NAMES_LISTED)}" if names else "there is none"
-    return AbsentError(
-        f"no {noun} '{printable(name)}' there; {did_you_mean(name, names, some, most=3)}"
-    )
+    remedy = did_you_mean(name, names, some, most=3)
+    return AbsentError(f"no {noun} '{printable(name)}' there; {remedy}")
 
 
 def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[int]:
@@ -176,13 +156,7 @@ def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[i
 
 
 def _add_cycle(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "cycle",
-        metavar="N|latest|TIME",
-        nargs="?",
-        type=_cycle_or_time,
-        help="cycle N of the ledger, `latest` (default), or a time: the last cycle then",
-    )
+    parser.add_argument("cycle", metavar="N|TIME", nargs="?", type=_cycle_or_time, help=_CYCLE)
 
 
 def _cycle(arguments: argparse.Namespace) -> int:
@@ -192,11 +166,8 @@ def _cycle(arguments: argparse.Namespace) -> int:
     before = ledger.last_complete(0, record.taken_at)
     again = _decided_again(record, config) if record.complete else None
     otherwise = decisions.explain_cycle(again) if again else None
-    _print(cycle_page(record, before, again, otherwise), arguments)
+    cycle_page(record, before, again, otherwise).print(sys.stdout, json=arguments.json)
     return 0
-
-
-# ---- job
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
@@ -216,7 +187,7 @@ def _job(arguments: argparse.Namespace) -> int:
     deadlines = pool.collector_deadline_seconds, pool.schedd_deadline_seconds
     located = job_ads.find(pool.collector, wanted, *deadlines, config.tree.names)
     if located is None:
-        _print(job_page(name, now, job.UNKNOWN), arguments)
+        job_page(name, now, job.UNKNOWN).print(sys.stdout, json=arguments.json)
         return 1
     facts, ad = located
     code = job.state_of(facts["status"], facts["universe"])
@@ -234,7 +205,7 @@ def _job(arguments: argparse.Namespace) -> int:
             job.no_smaller(verdict, why.over)
         if order["cause"] and code in (job.COULD_NOW, job.NOT_NOW):
             code = order["cause"]["code"]
-    _print(job_page(name, now, code, facts, why), arguments)
+    job_page(name, now, code, facts, why).print(sys.stdout, json=arguments.json)
     return int(code == job.NOT_EVALUATED)
 
 
@@ -248,9 +219,6 @@ def _prospect(config: Config, group: str, facts: job.Facts, now: int) -> Prospec
     return prospect_of(record, group, cores, now)
 
 
-# ---- codes
-
-
 def _codes(arguments: argparse.Namespace) -> int:
     content = {"families": FAMILIES, "codes": CODES}
     options.show(arguments, "codes", content, _print_codes)
@@ -258,53 +226,46 @@ def _codes(arguments: argparse.Namespace) -> int:
 
 
 def _print_codes(to: TextIO) -> None:
-    width = max(shutil.get_terminal_size().columns, 2 * _LABEL)
+    wrapper = TextWrapper(
+        max(shutil.get_terminal_size().columns, 2 * _LABEL),
+        subsequent_indent=" " * (_LABEL + 1),
+        break_on_hyphens=False,
+    )
     for family, codes in CODES.items():
         print(f"{family}: {FAMILIES[family]}", file=to)
         for code, says in codes.items():
-            label, rest = f"  {code:<{_LABEL - 2}} ", " " * (_LABEL + 1)
-            lines = wrap(
-                says, width, initial_indent=label, subsequent_indent=rest, break_on_hyphens=False
-            )
-            print(*lines, sep="\n", file=to)
+            wrapper.initial_indent = f"  {code:<{_LABEL - 2}} "
+            print(wrapper.fill(says), file=to)
 
 
 _SUBJECTS = {
     "group": options.Verb(
         _group,
         partial(_add_decided, name="a configured group"),
-        options.LOOK,
-        "what a group uses and is entitled to, and why it gives or receives",
-        _AGAIN,
+        summary="what a group uses and is entitled to, and why it gives or receives",
+        epilog=_AGAIN,
     ),
     "node": options.Verb(
         _node,
         partial(_add_decided, name="the short or full name of a node's host"),
-        options.LOOK,
-        "what a node holds, and why it has its target or has none",
-        _AGAIN,
+        summary="what a node holds, and why it has its target or has none",
+        epilog=_AGAIN,
     ),
     "cycle": options.Verb(
         _cycle,
         _add_cycle,
-        options.COMMON,
-        "what one cycle saw, decided and changed, and what would change its plan",
-        _AGAIN,
+        summary="what one cycle saw, decided and changed, and what would change its plan",
+        epilog=_AGAIN,
     ),
     "job": options.Verb(
         _job,
         _add_job,
-        options.COMMON,
-        "what stands in the way of a job, clause by clause",
-        "exit codes: 0 it is explained, 1 no access point has the job or its expressions "
-        "cannot be evaluated in time, 65 several access points have one of this number, 75 a "
-        "daemon did not answer",
+        summary="what stands in the way of a job, clause by clause",
     ),
     "codes": options.Verb(
         _codes,
-        None,
-        ("--json",),
-        "every code that stands for a reason, with its sentence",
+        shared=("--json",),
+        summary="every code that stands for a reason, with its sentence",
     ),
 }
 VERBS = {"explain": options.with_actions("subject", _SUBJECTS)}

@@ -29,10 +29,7 @@ from sharectl.words import counted, printable
 _EPILOG = """\
 It asks the collector, the negotiator and all schedds, and writes a configuration with
 mode: observe. A comment gives the origin of each value. No file is overwritten. As root it asks as
-the service does; if the pool refuses that, it prints the command that makes the token.
-
-exit codes: 0 ok, 1 no group is known, 74 the file exists already or cannot be written, 75 the
-collector did not answer"""
+the service does; if the pool refuses that, it prints the command that makes the token."""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -57,15 +54,10 @@ def _run(arguments: argparse.Namespace) -> int:
         _refuse_existing(path)
         files.replace(path, [text], is_new=True)
         groups = counted(len(config.groups), "group")
-        print(printable(f"{path}: {groups}; now: {check_of(path)}"))
+        check = shlex.join(["sharectl", "check", "config", "--config", str(path)])
+        print(printable(f"{path}: {groups}; now: {check}"))
     options.say(f"{source.name}: {source.problem}" for source in look.snapshot.problems)
     return 0
-
-
-def check_of(path: Path) -> str:
-    """Command that checks the configuration in a file."""
-    named = [] if path == Path(options.DEFAULT_CONFIG) else ["--config", str(path)]
-    return shlex.join(["sharectl", "check", "config", *named])
 
 
 def _refuse_existing(path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import gc
 import io
 import os
@@ -29,6 +28,7 @@ from sharectl.errors import (
     SharectlError,
     StateError,
 )
+from sharectl.files.files import REMEDIES
 from sharectl.words import did_you_mean, printable, quoted
 
 VERBS = {
@@ -46,10 +46,9 @@ VERBS = {
     "it",
     "replay": "what another law or strategy would have decided in the ledger's cycles (open loop)",
     "report": "draw the ledger as one page: work against pledge, jobs by size, errors, targets",
-    "ledger": "what was recorded of every cycle: its size, export, import, check",
+    "ledger": "what was recorded of every cycle: its size, check and export",
     "check": "check the configuration, snippets, or a running pool (policies: `consumption check`)",
     "snippets": "put sharectl's HTCondor configuration in place on this machine, or take it away",
-    "render": "print group quotas as HTCondor configuration, made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",
     "simulate": "what strategies would do to a pool: the digital twin, on the same jobs",
     "learn": "train the policy of the law `learned` on simulated pools",
@@ -68,18 +67,17 @@ GROUPS = {
 """Title of a group -> its verbs, as `sharectl --help` lists them."""
 
 LABORATORY = ("simulate", "learn", "tune")
-"""Verbs of the package `sharectl_lab`, by the entry points `ENTRY_POINTS`."""
-
-UNLISTED = ("errors", "render")
-"""Verbs that `sharectl --help` does not name."""
+"""Verbs of the package `sharectl_lab`, by the entry points `sharectl.verbs`."""
 
 _MODULES = {
-    "enable": "disable",
+    "disable": "cycle",
+    "enable": "cycle",
     "errors": "plan",
     "nodes": "pool",
-    "render": "pledges",
+    "pledges": "plan",
     "replay": "plan",
     "snapshot": "pool",
+    "snippets": "check",
 }
 """Verb -> name of its module, where that is another one."""
 
@@ -89,21 +87,8 @@ TRACEBACK = "SHARECTL_TRACEBACK"
 MOST_UNSEARCHED = 50_000
 """New objects after which Python looks for garbage."""
 
-ENTRY_POINTS = "sharectl.verbs"
-"""Group of entry points that has a module for each verb of the laboratory."""
-
 _WITHOUT_VERB = ("-h", "--help", "--version")
 _MESSAGE_CHARACTERS = 500
-_NO_RIGHT = "run this as the user of `sharectl cycle`, or give this user the right to it"
-_REMEDIES = {
-    errno.EACCES: _NO_RIGHT,
-    errno.EPERM: _NO_RIGHT,
-    errno.ENOSPC: "make room",
-    errno.EDQUOT: "make room",
-    errno.ENOENT: "make it, or name another",
-    errno.EMFILE: "raise `ulimit -n`",
-}
-"""Number of an operating system's error -> remedy."""
 
 
 def run(*, heeds_ctrl_c: bool) -> NoReturn:
@@ -152,7 +137,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         # Where the reader (head, less) has had enough the code of a verb that ended stays.
         if not (isinstance(error, BrokenPipeError) and _reader_is_gone()):
             place = error.filename or "standard output"
-            remedy = _REMEDIES.get(error.errno or 0, "see what is wrong there")
+            remedy = REMEDIES.get(error.errno or 0, "see what is wrong there")
             _complain(f"{place}: {error.strerror or error}; {remedy}")
             code = StateError.exit_code
     except UnicodeError as error:
@@ -166,23 +151,14 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         frames = extract_tb(error.__traceback__)
         place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
         message = f"{type(error).__name__}: {str(error)[:_MESSAGE_CHARACTERS]}"
-        report = f"{REPORT}; {TRACEBACK}=1 tells more"
-        _complain(f"internal error{place}: {message}; {report}")
+        _complain(f"internal error{place}: {message}; {REPORT}; {TRACEBACK}=1 tells more")
         code = INTERNAL
     _end_output()
     return code
 
 
 def _run(arguments: Sequence[str]) -> int:
-    verb = next((word for word in arguments if word in VERBS), None)
-    parser = build_parser(*([verb] if verb else []))
-    try:
-        parsed = parser.parse_args(arguments)
-    except SystemExit as error:
-        if not error.code or "--nagios" not in arguments:
-            raise
-        print("SHARECTL UNKNOWN - wrong usage: run the command by hand, and read its message")
-        raise SystemExit(3) from None
+    parsed = build_parser(*[word for word in arguments if word in VERBS][:1]).parse_args(arguments)
     with contextlib.ExitStack() as stack:
         if os.geteuid() == 0:
             from sharectl.condor.service import asking_as_service  # for root alone
@@ -249,7 +225,7 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser(*with_arguments: str) -> argparse.ArgumentParser:
     """Parser of the command, with the arguments of some verbs, whose modules alone are imported."""
-    others = [name for name in VERBS if name not in (*chain(*GROUPS.values()), *UNLISTED)]
+    others = [name for name in VERBS if name not in (*chain(*GROUPS.values()), "errors")]
     codes = "; ".join(f"{code} {words}" for code, words in EXIT_CODES.items())
     parser = _Parser(
         prog="sharectl",
@@ -291,7 +267,7 @@ def _verb(name: str) -> Verb:
     from importlib.metadata import distribution  # for these verbs alone
 
     points = distribution("sharectl").entry_points
-    module = next(x.value for x in points if (x.group, x.name) == (ENTRY_POINTS, name))
+    module = next(x.value for x in points if (x.group, x.name) == ("sharectl.verbs", name))
     try:
         verb = import_module(module).VERBS[name]
     except ModuleNotFoundError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -39,9 +40,8 @@ class Verb(NamedTuple):
 
 def add_verb(verbs: Any, name: str, summary: str, verb: Optional[Verb]) -> None:
     """Add a verb to the subparsers ``verbs``; its arguments only if ``verb`` is known."""
-    parser: argparse.ArgumentParser = verbs.add_parser(
-        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
-    )
+    description = f"{summary[0].upper()}{summary[1:]}."
+    parser: argparse.ArgumentParser = verbs.add_parser(name, help=summary, description=description)
     if verb is not None:
         parser.set_defaults(run=verb.run, usage_error=parser.error)
         parser.epilog = verb.epilog.replace("%", "%%")
@@ -74,7 +74,7 @@ def moment(text: str) -> int:
 
 
 def path(text: str) -> Path:
-    """Type of an argument that is a folder, or a file which ``-`` cannot stand for."""
+    """Type of an argument that is a folder or file; ``-`` is refused."""
     if text == "-":
         raise ValueError("'-' is no path here: write that of a file or folder")
     return Path(text)
@@ -93,10 +93,6 @@ _SHARED: Mapping[str, dict[str, Any]] = {
         "help": "default: %(default)s",
     },
     "--json": {"action": "store_true", "help": "print JSON, with a schema version"},
-    "--dry-run": {
-        "action": "store_true",
-        "help": "write nothing; print what a real run would publish",
-    },
     "--set": {"dest": "settings", "action": "append", "default": [], "metavar": "KEY=VALUE"},
     "--from": {"dest": "since", "type": moment, "metavar": "TIME"},
     "--to": {"dest": "until", "type": moment, "metavar": "TIME"},
@@ -150,13 +146,12 @@ def pool_of(config: Config) -> CondorPool:
     from sharectl.config.model import OBSERVE
     from sharectl.snapshot.pool import CondorPool
 
-    steering = config.control
     return CondorPool(
         config.tree.names,
         config.nodes,
         config.pool,
-        steering.limits.multicore_cores,
-        true_sizes=steering.strategy == "many",
+        config.control.limits.multicore_cores,
+        true_sizes=config.control.strategy == "many",
         observes=config.mode == OBSERVE,
     )
 
@@ -191,21 +186,15 @@ def say(lines: Iterable[str], priority: int = ERROR) -> None:
     """Print lines to standard error, each after the name of the command.
 
     They may quote servers and daemons, whose characters must neither steer a terminal nor begin a
-    line.
+    line. The journal, if it reads them, knows the ``priority`` by a prefix.
     """
-    start = f"{prefix(priority)}sharectl: "
+    start = "sharectl: "
+    with contextlib.suppress(OSError, ValueError):
+        error = os.fstat(sys.stderr.fileno())
+        if os.environ.get("JOURNAL_STREAM") == f"{error.st_dev}:{error.st_ino}":
+            start = f"<{priority}>{start}"
     for line in lines:
         print(f"{start}{printable(line)}", file=sys.stderr)
-
-
-def prefix(priority: int) -> str:
-    """Begin of a line of standard error by which the journal knows its priority, if it reads."""
-    try:
-        error = os.fstat(sys.stderr.fileno())
-    except (OSError, ValueError):
-        return ""
-    reads = os.environ.get("JOURNAL_STREAM") == f"{error.st_dev}:{error.st_ino}"
-    return f"<{priority}>" if reads else ""
 
 
 class Line:

@@ -1,30 +1,32 @@
-"""``sharectl errors``, ``plan`` and ``replay``: decisions that nobody publishes."""
+"""``sharectl pledges``, ``errors``, ``plan`` and ``replay``: decisions that nobody publishes."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
-from dataclasses import replace
+from contextlib import nullcontext
+from dataclasses import asdict
 from functools import partial
+from math import fsum
+from typing import Any
 
 from sharectl.cli import options, wiring
 from sharectl.cli.cycle import digest_of
 from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, tried
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.doubts import doubts
-from sharectl.errors import AbsentError
+from sharectl.errors import AbsentError, PoolUnavailableError
 from sharectl.explain.decisions import replayed
 from sharectl.ledger import error_log
-from sharectl.ledger.ledger import Ledger
 from sharectl.model import Target
 from sharectl.plan.diff import plan_diff
 from sharectl.plan.plan import REASONS
-from sharectl.plan.records import CycleRecord
 from sharectl.publish.text import target_lines
 from sharectl.report import as_json, plans
+from sharectl.report.tables import print_table
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import with_subgroups
+from sharectl.shares.pledges import SOURCES
 from sharectl.times import FORMS, MAX_SECONDS, span
 
 _COLUMNS = (
@@ -40,11 +42,64 @@ _REPLAY_EPILOG = (
     f"react (docs/why.md). TIME is {FORMS}."
 )
 
+# ---- pledges and errors
+
+_PLEDGES = ("group", "pledge HS06", "share", "from", "age", "where")
+
+
+def _add_pledges(parser: argparse.ArgumentParser) -> None:
+    refresh = "ask CRIC however young the copy is, and keep what it says"
+    parser.add_argument("--refresh", action="store_true", help=refresh)
+    factor = "differ from those in use by more than a factor of 2"
+    confirm = f"the same, and take pledges that {factor}"
+    parser.add_argument("--confirm", action="store_true", help=confirm)
+
+
+def _pledges(arguments: argparse.Namespace) -> int:
+    """Print each group's pledge that a cycle would use now, its source and its age."""
+    config, confirm = options.config_of(arguments), arguments.confirm
+    writes = arguments.refresh or confirm
+    source = wiring.pledges_of(config, keep=writes, refresh=writes, confirm=confirm)
+    with wiring.lock_of(config) if writes else nullcontext():
+        now = int(time.time())
+        pledged = source.resolve(now)
+    total = fsum(pledge.hs06 for pledge in pledged.pledges if "." not in pledge.group)
+    rows = [
+        {
+            **asdict(pledge),
+            "share_ratio": pledge.hs06 / total if total > 0 else 0.0,
+            "age_seconds": max(0, now - pledge.said_at) if pledge.said_at is not None else 0,
+        }
+        for pledge in pledged.pledges
+    ]
+    problem = pledged.source.problem
+    content = {
+        "from": config.pledges.source,
+        "now": now,
+        "seconds": round(pledged.source.seconds, 3),
+        "problem": problem,
+        "warnings": list(pledged.warnings),
+        "notes": list(pledged.notes),
+        "pledges": rows,
+    }
+    table = partial(print_table, "pledges", _PLEDGES, list(map(_cells, rows)))
+    options.show(arguments, "pledges", content, table if problem is None else ())
+    options.say_warnings(pledged.warnings)
+    options.say(f"note: {note}" for note in pledged.notes)
+    if problem is not None:
+        raise PoolUnavailableError(f"pledges: {problem}")
+    return 0
+
+
+def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+    share, age = f"{row['share_ratio']:.4f}", span(row["age_seconds"])
+    return row["group"], round(row["hs06"], 1), share, SOURCES[row["source"]], age, row["place"]
+
 
 def _errors(arguments: argparse.Namespace) -> int:
     """Print the header of shares_Error.log, and a row a group with the groups within it."""
     config = options.config_of(arguments)
-    snapshot = wiring.look(arguments, config)
+    snapshot = wiring.look(config, arguments.jobs)
     law = wiring.plan_config(config)
     usage = usage_by_group(snapshot, law.shared_hs06)
     rows = with_subgroups(group_errors(usage, law.shared_hs06), law.own_hs06)
@@ -64,35 +119,18 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         "moved to another node, altered and dropped, the power that changes hands and the idle "
         "core-seconds it costs",
     )
-    options.add(
-        parser,
-        "--set",
-        help="with --diff: another value of a key of the configuration, such as "
-        "control.max_nodes=50: the plan with it beside the plan without it; keys of "
-        f"{', '.join(REPLAYED)} and of groups; may be given several times",
-    )
 
 
 def _plan(arguments: argparse.Namespace) -> int:
     """Print a line a target: node, held-back group, its cap in cores, helped group, request."""
-    if arguments.settings and not arguments.diff:
-        arguments.usage_error("--set goes with --diff: write both, or neither")
     config = options.config_of(arguments)
-    changed = tried(config, arguments.settings, own_pledges=True)
-    case = wiring.case_of(arguments, config)
-    beside, targets = "", tuple[Target, ...]()
-    if arguments.settings:
-        beside = " ".join(("the plan without", *(f"--set {key}" for key in arguments.settings)))
-        targets = case.decided().plan.targets
-        law = wiring.plan_config(changed, offline=arguments.jobs is not None)
-        case = replace(case, config=law)
-    elif arguments.diff:
-        beside, targets = _published(config, case.now)
+    case = wiring.case_of(config, arguments.jobs)
     decision = case.decided()
     plan = decision.plan
     failed = (*decision.law_problems, *decision.shadow_problems)
     warnings = (*failed, *doubts(case.config, case.snapshot))
     if arguments.diff:
+        beside, targets = _published(config, case.now)
         nodes = {node.node: node for node in decision.nodes}
         diff = plan_diff(targets, plan.targets, nodes, case.config.strategy)
         text = partial(plans.print_diff, diff, plan, beside)
@@ -140,7 +178,7 @@ def _replay(arguments: argparse.Namespace) -> int:
     options.refuse_no_period(arguments)
     config = options.config_of(arguments)
     settings = arguments.settings
-    decides = tried(config, settings, own_pledges=False)
+    decides = tried(config, settings)
     unchanged = wiring.plan_config(config, wiring.UNASKED)
     configuration, law = digest_of(config), unchanged
     if digest_of(decides) != configuration:
@@ -149,7 +187,11 @@ def _replay(arguments: argparse.Namespace) -> int:
     first, last = ledger.span() or (0, 0)
     since, until = arguments.since or first, min(arguments.until, int(time.time()) + 1)
     withdraws = decides.control.incomplete == "withdraw"
-    records = _pages(ledger, since, min(until, last + 1))
+    records = (
+        record
+        for page in range(since, min(until, last + 1), _PAGE_SECONDS)
+        for record in ledger.cycles(page, min(page + _PAGE_SECONDS, until), with_nodes=True)
+    )
     cycles = list(replayed(records, law, unchanged, configuration, withdraws=withdraws))
     if not cycles:
         raise AbsentError(options.no_cycle(ledger.span()))
@@ -166,12 +208,8 @@ def _replay(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:
-    for page in range(since, until, _PAGE_SECONDS):
-        yield from ledger.cycles(page, min(page + _PAGE_SECONDS, until), with_nodes=True)
-
-
 VERBS = {
+    "pledges": options.Verb(_pledges, _add_pledges),
     "errors": options.Verb(_errors, shared=options.LOOK, epilog=_COLUMNS),
     "plan": options.Verb(_plan, _add_plan, shared=options.LOOK),
     "replay": options.Verb(_replay, _add_replay, epilog=_REPLAY_EPILOG),

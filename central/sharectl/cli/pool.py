@@ -27,9 +27,7 @@ control: yes, no, or reserved. version: that of the node jobs, - where the execu
 is missing, ? where it has published none yet. target: held-back group > helped group, the cap in
 cores, the cores of a request; since: when it was published, ? if another sharectl did. job_ctl: the
 code of its last run. why not: the reason for which a plan has no target for the node
-(`sharectl explain codes`), - if it can get one.
-
-exit codes: 0 ok, 1 no such node, 75 the collector did not answer, 78 configuration"""
+(`sharectl explain codes`), - if it can get one."""
 
 
 def _snapshot(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from math import ceil
 from typing import Any, Callable, NamedTuple, Optional
 
@@ -25,18 +26,18 @@ from sharectl.cycle.publication import (
     in_force,
     of_now,
 )
-from sharectl.errors import (
-    ConfigError,
-    PoolUnavailableError,
-    SharectlError,
-)
+from sharectl.errors import ConfigError, PoolUnavailableError, SharectlError
 from sharectl.model import Disabled
 from sharectl.plan.nodes import problems as refusals
 from sharectl.plan.nodes import version_problems
 from sharectl.plan.plan import State
 from sharectl.publish.text import Seal
 from sharectl.report import plugin
-from sharectl.report.pool import block_problems, blocks_data, disabled_words
+from sharectl.report.pool import (
+    block_problems,
+    blocks_data,
+    disabled_words,
+)
 from sharectl.report.status import status_tables
 from sharectl.times import span
 from sharectl.words import counted
@@ -55,9 +56,7 @@ cores that stand free under a target, of targets that stay after `sharectl disab
 No problem: sharectl is disabled, a plan without targets, a node without the snippet while mode is
 observe or nodes.controlled is "*" or a share, and lines that begin with "warning:".
 
-As a monitoring check: --nagios, or the exit code: every one but 0 needs attention.
-exit codes: 0 no problem; 1 at least one problem; 2 usage; 74 the state file cannot be read; 78
-configuration"""
+As a monitoring check: --nagios, or the exit code, which is 1 if there is a problem."""
 
 
 class Status(NamedTuple):
@@ -69,18 +68,14 @@ class Status(NamedTuple):
     state: State
     of_future: Optional[str]
     """Problem of a state that a clock ahead has left; among ``problems`` too."""
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """Oddities that the last cycle found in the configuration."""
-        warnings: Sequence[str] = (self.status["last_cycle"] or {}).get("warnings", ())
-        return warnings
+    warnings: Sequence[str]
+    """Oddities that the last cycle found in the configuration."""
 
 
 def _run(arguments: argparse.Namespace) -> int:
     """Print the last cycle, the places of targets and the nodes; 1 if any has a problem."""
     if arguments.nagios:
-        return as_plugin(partial(_plugin, arguments))
+        return _as_plugin(arguments)
     seen = look_with(options.config_of(arguments))
     content = {**seen.status, "problems": seen.problems}
     options.show(arguments, "status", content, partial(status_tables, seen.status, seen.off))
@@ -89,28 +84,20 @@ def _run(arguments: argparse.Namespace) -> int:
     return 1 if seen.problems else 0
 
 
-def as_plugin(look: Callable[[], tuple[int, list[str]]]) -> int:
+def _as_plugin(arguments: argparse.Namespace) -> int:
     """Print the lines of a monitoring plugin; returns its code, that of UNKNOWN for an error."""
     try:
-        code, lines = look()
+        code, lines = _plugin(options.config_of(arguments))
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
         is_ours = not isinstance(error, (SharectlError, OSError))
         text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
-        problems = error.problems if isinstance(error, SharectlError) else (text,)
-        _say_unknown("\n".join(line for line in problems if line) or type(error).__name__)
-        return plugin.UNKNOWN
-    print(*lines, sep="\n")
+        first, *others = text.splitlines() or [type(error).__name__]
+        code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
+    print(*lines, sep="\n", flush=True)
     return code
 
 
-def _say_unknown(problem: str) -> None:
-    first, *others = problem.splitlines()
-    lines = plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
-    print(*lines, sep="\n", flush=True)
-
-
-def _plugin(arguments: argparse.Namespace) -> tuple[int, list[str]]:
-    config = options.config_of(arguments)
+def _plugin(config: Config) -> tuple[int, list[str]]:
     seen = look_with(config)
     code = plugin.CRITICAL if seen.problems else plugin.OK
     # No problem, because it is meant so; but who looks at the monitor did perhaps not mean it.
@@ -120,25 +107,11 @@ def _plugin(arguments: argparse.Namespace) -> tuple[int, list[str]]:
     others = f"{counted(len(seen.problems) - 1, 'other problem')}" if seen.problems[1:] else ""
     details = [*seen.problems, *idle, *(f"warning: {warning}" for warning in seen.warnings)]
     figures = {"problems": plugin.Perfdata(len(seen.problems), critical=0)}
-    figures |= figures_of(seen.status, config)
+    if (taken_at := (seen.status["last_cycle"] or {}).get("taken_at")) is not None:
+        validity = config.validity_seconds  # bounds as of the check `timer`
+        age = plugin.Perfdata(seen.status["now"] - taken_at, 2 * validity // 3, validity)
+        figures["last_cycle_age_seconds"] = age
     return code, plugin.plugin_lines(code, first, others, details, figures)
-
-
-def figures_of(status: dict[str, Any], config: Config) -> dict[str, plugin.Perfdata]:
-    """Figures for graphs of a monitor; without unknown ones."""
-    figures: dict[str, plugin.Perfdata] = {}
-    if status["last_cycle"] and "taken_at" in status["last_cycle"]:
-        age, validity = status["now"] - status["last_cycle"]["taken_at"], config.validity_seconds
-        # As the check `timer` has it.
-        figures["last_cycle_age_seconds"] = plugin.Perfdata(age, 2 * validity // 3, validity)
-    cycle = status["last_cycle"] or {}
-    if cycle.get("shortfall_hs06") is not None and cycle["present_hs06"]:
-        percent = round(100 * cycle["shortfall_hs06"] / cycle["present_hs06"])
-        figures["shortfall_percent"] = plugin.Perfdata(percent)
-    for name in ("slots", "with_target"):
-        if name in status["nodes"]:
-            figures[name] = plugin.Perfdata(status["nodes"][name])
-    return figures
 
 
 def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
@@ -171,7 +144,7 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         *cycle_problems(status["last_cycle"]),
         *([of_future] if of_future else []),
     ]
-    return Status(status, off, problems, state, of_future)
+    return Status(status, off, problems, state, of_future, cycle.get("warnings", ()))
 
 
 def _of_future(cycle: dict[str, Any], now: int) -> Optional[str]:
@@ -294,67 +267,63 @@ def places(
         problem = None if isinstance(error.__cause__, PermissionError) else str(error)
     transports = wiring.transports_of(config, seal)
     rows = []
-    for held in (held for transport in transports for held in transport.look()):
-        rows.append(row(held, config.pool.name, now, state.sequence))
-        if words := _conflict(held, own, state, now, is_off=is_off):
+    for placed in chain.from_iterable(transport.look() for transport in transports):
+        rows.append(row(placed, config.pool.name, now, state.sequence))
+        if words := _conflict(placed, own, state, now, is_off=is_off):
             rows[-1].update(problem=words, foreign=True)
     return [*rows, {"place": str(config.signing_key_file), "problem": problem}] if problem else rows
 
 
 def _conflict(
-    held: PlacedTargets, own: str, state: State, now: int, *, is_off: bool
+    placed: PlacedTargets, own: str, state: State, now: int, *, is_off: bool
 ) -> Optional[str]:
     """Problem with the valid plan of another installation, or None.
 
     A central manager may stand by for its partner.
     """
-    writer = foreign_writer(held, own, state, now)
+    writer = foreign_writer(placed, own, state, now)
     stands_by = not is_off and not both_publish(state, now)
-    if writer is None or (is_off and not held.targets):
+    if writer is None or (is_off and not placed.targets):
         return None
     if stands_by and are_partners(writer, own):
         return None
     why = "although this one is off" if is_off else "where this one publishes"
-    return foreign_plan_words(held, writer, f"stands {why}")
+    return foreign_plan_words(placed, writer, f"stands {why}")
 
 
-def row(held: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:
+def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:
     """Facts about targets in a place, and its worst problem."""
-    row = {"way": held.way, "place": held.place, "problem": held.problem}
-    if held.targets is None:
+    row = {"way": placed.way, "place": placed.place, "problem": placed.problem}
+    if placed.targets is None:
         return {**row, "older": False}
-    seconds = held.valid_until - now if held.valid_until is not None else None
-    older = (held.sequence or sequence) < sequence
+    seconds = placed.valid_until - now if placed.valid_until is not None else None
+    older, problem = (placed.sequence or sequence) < sequence, None
     if older:
-        row["problem"] = (
-            f"{held.place}: an older plan stands there: sequence {held.sequence}, and {sequence} "
-            "was published last: a copy put back, or no publishing since; nodes that took the "
-            "newer one refuse it; `sharectl cycle`"
+        problem = (
+            f"an older plan stands there: sequence {placed.sequence}, and {sequence} was published "
+            "last: a copy put back, or no publishing since; nodes that took the newer one refuse "
+            "it; `sharectl cycle`"
         )
     elif seconds is not None and seconds <= 0:
-        expired = f"expired {span(seconds)} ago"
-        row["problem"] = f"{held.place}: {expired}: no node has a target from there"
-    elif held.problem is None and held.pool != pool:
-        row["problem"] = (
-            f"{held.place}: is for pool {held.pool}, and pool.name is {pool}: `sharectl cycle`"
-        )
-    facts = {"targets": held.targets, "sequence": held.sequence, "valid_for_seconds": seconds}
-    return {**row, **facts, "writer": held.writer, **held.more, "older": older, "foreign": False}
+        problem = f"expired {span(seconds)} ago: no node has a target from there"
+    elif placed.problem is None and placed.pool != pool:
+        problem = f"is for pool {placed.pool}, and pool.name is {pool}: `sharectl cycle`"
+    if problem is not None:
+        row["problem"] = f"{placed.place}: {problem}"
+    facts = {"targets": placed.targets, "sequence": placed.sequence, "valid_for_seconds": seconds}
+    more = {"writer": placed.writer, **placed.more, "older": older, "foreign": False}
+    return {**row, **facts, **more}
 
 
-# ---- arguments
-
-
-def add_nagios(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json`` and ``--nagios``, of which one may be given."""
+def _add_nagios(parser: argparse.ArgumentParser) -> None:
     output = parser.add_mutually_exclusive_group()
     options.add(output, "--json")
     output.add_argument(
         "--nagios",
         action="store_true",
         help="for a monitor: one line, perfdata with thresholds, details below; exit 0 OK, "
-        "1 WARNING, 2 CRITICAL, 3 UNKNOWN",
+        "2 CRITICAL, 3 UNKNOWN",
     )
 
 
-VERBS = {"status": options.Verb(_run, add_nagios, ("--config",), epilog=_EPILOG)}
+VERBS = {"status": options.Verb(_run, _add_nagios, ("--config",), epilog=_EPILOG)}

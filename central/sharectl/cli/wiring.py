@@ -1,14 +1,9 @@
-"""The parts of a cycle, made from the configuration: the one place where objects are put together.
-
-`ports_of` has them all. Verbs that need less take the part: `pool_of`, `pledges_of`, `outlets_of`.
-"""
+"""Parts of a cycle, made from the configuration: the one place where objects are put together."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -49,14 +44,9 @@ _FORMER_SECONDS = 10.0
 
 def ports_of(config: Config) -> Ports:
     """World of a cycle: the pool, the outlets of its plan, and the history."""
-    outlets, history = outlets_of(config, "cycle"), config.history
-    histories = Histories(
-        history.jobs_file,
-        history.errors_log,
-        LOG_BYTES,
-        LOG_FILES,
-        ledger_of(config),
-    )
+    logs, ledger = config.history, ledger_of(config)
+    histories = Histories(logs.jobs_file, logs.errors_log, LOG_BYTES, LOG_FILES, ledger)
+    outlets = outlets_of(config, "cycle")
     return Ports(**vars(outlets), pool=pool_of(config), history=histories)
 
 
@@ -70,17 +60,14 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     off = in_force(switch.disabled(), int(time.time())) is not None or config.mode == OBSERVE
     seal = seal_of(config, withdraws=withdraws or off)
     transports = transports_of(config, seal)
+    names, file = tuple(way.name for way in transports), config.state_directory / "places.json"
     return Outlets(
         publishers=transports,
         state=state_of(config),
         switch=switch,
         audit=audit_of(config, verb),
         writer=own_writer(config),
-        former=FormerPlacesFile(
-            config.state_directory / "places.json",
-            tuple(transport.name for transport in transports),
-            partial(_former, seal),
-        ),
+        former=FormerPlacesFile(file, names, partial(_former, seal)),
     )
 
 
@@ -129,13 +116,12 @@ def audit_of(config: Config, verb: str) -> AuditFile:
 # ---- looks at the pool
 
 
-def case_of(arguments: argparse.Namespace, config: Config) -> Case:
-    """Everything that a plan is made from now; of a file of jobs, without state and run times.
+def case_of(config: Config, jobs: Optional[Path] = None) -> Case:
+    """Everything that a plan is made from now; of a file of ``jobs``, without state and run times.
 
     Raises as `look`, and PoolUnavailableError if the pledges cannot be had.
     """
-    offline = arguments.jobs is not None
-    snapshot = look(arguments, config, decides=True)
+    snapshot, offline = look(config, jobs, decides=True), jobs is not None
     now = snapshot.taken_at
     state = State() if offline else state_to_read(config, now)
     run_times: RunTimes = {} if offline else known_of(config)
@@ -143,19 +129,14 @@ def case_of(arguments: argparse.Namespace, config: Config) -> Case:
     return Case(plan_config(config, offline=offline), state, kept, now, run_times)
 
 
-def look(arguments: argparse.Namespace, config: Config, *, decides: bool = False) -> Snapshot:
-    """Complete snapshot, of the file that ``--jobs`` names or of the live pool.
+def look(config: Config, jobs: Optional[Path] = None, *, decides: bool = False) -> Snapshot:
+    """Complete snapshot, of a file of ``jobs`` or of the live pool.
 
     Raises PoolUnavailableError if a daemon did not answer, and ConfigError if the configuration
     needs more than the file has, for errors or, if it ``decides``, plans.
     """
-    if arguments.jobs is not None:
-        return _of_file(arguments.jobs, config, decides=decides)
-    return live_look(config)
-
-
-def live_look(config: Config) -> Snapshot:
-    """Complete snapshot of the live pool; PoolUnavailableError if a daemon did not answer."""
+    if jobs is not None:
+        return _of_file(jobs, config, decides=decides)
     snapshot = pool_of(config).snapshot(int(time.time()))
     if not snapshot.complete:
         raise PoolUnavailableError(
@@ -182,16 +163,14 @@ def _of_file(path: Path, config: Config, *, decides: bool) -> Snapshot:
     if problems:
         raise ConfigError(problems)
     rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
-    remarks = []
     if not rows.running and not rows.pending:
-        remarks.append("no job is in it: if the pool was not empty, it is no list of jobs")
+        say([f"{path}: no job is in it: if the pool was not empty, it is no list of jobs"])
     if rows.ignored_rows:
-        count = f"{rows.ignored_rows} rows left out"
-        remarks.append(f"{count}: the jobs neither run in a slot nor wait")
+        count = f"{path}: {rows.ignored_rows} rows left out"
+        say([f"{count}: the jobs neither run in a slot nor wait"])
     if rows.defaulted_rows:
-        count = f"{rows.defaulted_rows} running jobs count by default"
-        remarks.append(f"{count}: cores or power is undefined")
-    say(f"{path}: {remark}" for remark in remarks)
+        count = f"{path}: {rows.defaulted_rows} running jobs count by default"
+        say([f"{count}: cores or power is undefined"])
     taken_at = int(path.stat().st_mtime)
     return jobs_file.as_snapshot(rows, taken_at, nodes.controlled, nodes.reserved)
 
@@ -260,12 +239,9 @@ def plan_config(
 ) -> PlanConfig:
     """Configuration of the law, ``offline`` for a list of jobs, which has no blocks of cores.
 
-    Laws are loaded, and raise ConfigError, unless it is only for plans that are there already or
-    ``withdraws`` targets.
-
-    ``pledged`` is the answer of the pledges' source; None to ask it, which raises
-    PoolUnavailableError if the pledges cannot be had. One with a problem is good for plans without
-    targets only.
+    ``pledged`` is the answer of the pledges' source, which is asked if it is None. Raises
+    PoolUnavailableError if the pledges cannot be had, and ConfigError if a law cannot be loaded,
+    unless the plan ``withdraws`` targets.
     """
     tree = tree_with_pledges(config, pledged)
     return plan_config_of(config, tree, offline=offline, withdraws=withdraws)
@@ -290,7 +266,15 @@ def pledges_of(
     With ``keep`` it keeps a server's answer, with ``refresh`` it asks even if the last one is
     young, with ``confirm`` it takes pledges however much they differ from those in use.
     """
-    pledges, folder, wanted = config.pledges, config.state_directory, list(_wanted(config))
+    pledges, folder, wanted = config.pledges, config.state_directory, []
+    # Groups of the first level, and those within them that have no promise in the file.
+    for name, (*above, group) in all_groups(config.groups):
+        place = place_of(name)
+        if isinstance(group, GroupConfig):
+            vo = (group.cric_vo or name).lower()
+            wanted.append(SteeredGroup(name, group.pledge_hs06, place, vo))
+        elif above and group.share is None and group.pledge_hs06 is None:
+            wanted.append(SteeredGroup(name, None, place))
     ask: Ask = WrittenPledges(wanted).ask
     if pledges.source == "negotiator":
         from sharectl.pledges.negotiator import NegotiatorPledges
@@ -304,13 +288,3 @@ def pledges_of(
         how = {"keep": keep, "refresh": refresh, "confirm": confirm}
         ask = CricPledges(pledges.cric, copy_file, wanted, **how).ask
     return AllPledges(ask, lambda hs06: tree_of(config.groups, hs06).pledge_hs06)
-
-
-def _wanted(config: Config) -> Iterator[SteeredGroup]:
-    """Groups of the first level, and those within them that have no promise in the file."""
-    for name, (*above, group) in all_groups(config.groups):
-        place = place_of(name)
-        if isinstance(group, GroupConfig):
-            yield SteeredGroup(name, group.pledge_hs06, place, (group.cric_vo or name).lower())
-        elif above and group.share is None and group.pledge_hs06 is None:
-            yield SteeredGroup(name, None, place)

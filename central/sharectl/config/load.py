@@ -180,11 +180,11 @@ def _set_key(data: dict[str, Any], setting: str) -> None:
     section[parts[-1]] = tree.data
 
 
-def tried(config: Config, settings: Sequence[str], *, own_pledges: bool) -> Config:
-    """``config`` with ``settings``, which only a decision on a recorded pool goes by.
+def tried(config: Config, settings: Sequence[str]) -> Config:
+    """``config`` with ``settings``, by which a decision on a recorded pool goes.
 
-    With ``own_pledges`` it goes by the pledges of the configuration. Raises SettingError with all
-    problems of the settings; else with those that have no effect on a decision.
+    Raises SettingError with all problems of the settings; else with those that have no effect on a
+    decision.
     """
     changed = overridden(config, settings)
     keys = ", ".join((*REPLAYED, *(f"groups.NAME.{key}" for key in REPLAYED_OF_GROUPS)))
@@ -192,12 +192,12 @@ def tried(config: Config, settings: Sequence[str], *, own_pledges: bool) -> Conf
     for setting in settings:
         key = setting.partition("=")[0].strip()
         first, *rest = re.sub(r"\A(groups\.[^.]+\.)+(?=[^.])", "", key).split(".")
-        decides = (*REPLAYED, *REPLAYED_OF_GROUPS, *(_PLEDGING if own_pledges else ()))
-        if first in decides or (first == "groups" and rest):
+        if first in (*REPLAYED, *REPLAYED_OF_GROUPS) or (first == "groups" and rest):
             continue
         why = f"the pool stays as it was; write a key of {keys}"
         if first in _PLEDGING:
-            why = "each cycle goes by its recorded pledges; try others by `plan --diff`"
+            why = "each cycle goes by its recorded pledges; try others in a copy of the "
+            why += "configuration, by `plan --diff --config COPY`"
         problems.append(f"--set {quoted(setting)}: {shown(key)} has no effect here, because {why}")
     if problems:
         raise SettingError(problems)

@@ -36,16 +36,6 @@ class DocumentError(ValueError):
         self.problems = problems
 
 
-class NewerError(DocumentError):
-    """Document of a newer sharectl."""
-
-    def __init__(self, version: int) -> None:
-        super().__init__(
-            f"schema_version {version} is of a newer sharectl; this one reads {_READS}"
-        )
-        self.version = version
-
-
 @dataclass(frozen=True)
 class Document:
     """A document of sharectl in its file."""
@@ -58,8 +48,8 @@ class Document:
     def read(self, parse: Callable[[Content], T]) -> Optional[T]:
         """Value that ``parse`` makes of the content; None if there is no file.
 
-        Raises OSError, NewerFileError if the file is of a newer sharectl, and DocumentError if its
-        content is invalid.
+        Raises OSError, NewerFileError, and DocumentError if the content is invalid: ``parse`` may
+        raise what a wrong type, value or key raises.
         """
         try:
             text, _ = files.read_regular(self.path, self.max_bytes + 1)
@@ -68,9 +58,25 @@ class Document:
         if text is None or len(text) > self.max_bytes:
             raise DocumentError(f"no regular file of at most {self.max_bytes} bytes")
         try:
-            return parsed(text, parse)
-        except NewerError as error:
-            raise NewerFileError(self.path, error.version, _READS) from error
+            return parse(self._content(text))
+        except DocumentError:
+            raise
+        except json.JSONDecodeError as error:
+            raise DocumentError(f"not JSON: {error}") from error
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise DocumentError(f"{type(error).__name__}: {error}") from error
+
+    def _content(self, text: bytes) -> Content:
+        """Content without its schema version."""
+        content = json.loads(text, parse_int=_whole_number)
+        if not isinstance(content, dict):
+            raise DocumentError("not a JSON object")
+        version = content.pop("schema_version", None)
+        if type(version) is int and version > _READS:
+            raise NewerFileError(self.path, version)
+        if version != _READS:
+            raise DocumentError(f"schema_version is not {_READS}")
+        return content
 
     def refuse_newer(self) -> None:
         """Raise NewerFileError if the file there is of a newer sharectl."""
@@ -80,7 +86,7 @@ class Document:
             return
         begin = _VERSION.match(text or b"")
         if begin is not None and int(begin[1]) > _READS:
-            raise NewerFileError(self.path, int(begin[1]), _READS)
+            raise NewerFileError(self.path, int(begin[1]))
 
     def replace(self, content: Mapping[str, Any]) -> None:
         """Put a new file in the place of the old one, which stays if `read` would refuse the new.
@@ -91,51 +97,18 @@ class Document:
         if not self.replaces_newer:
             self.refuse_newer()
         try:
-            text = _written({"schema_version": _READS, **content})
+            # A line for each key: indented JSON takes ten times as long.
+            lines = (
+                f"  {json.dumps(key)}: {json.dumps(value, default=vars, allow_nan=False)}"
+                for key, value in {"schema_version": _READS, **content}.items()
+            )
+            text = "{\n" + ",\n".join(lines) + "\n}"
         except ValueError as error:
             raise StateError(f"{self.path}: not written: {error}; {_REPORT}") from error
         if len(text) >= self.max_bytes:
-            raise StateError(
-                f"{self.path}: not written: {len(text)} bytes are more than {self.max_bytes}; "
-                f"{_REPORT}"
-            )
+            size = f"{len(text)} bytes are more than {self.max_bytes}"
+            raise StateError(f"{self.path}: not written: {size}; {_REPORT}")
         files.replace(self.path, [text, "\n"])
-
-
-def _written(content: Content) -> str:
-    """JSON with a line for each key: an indented one takes ten times as long."""
-    lines = (
-        f"  {json.dumps(key)}: {json.dumps(value, default=vars, allow_nan=False)}"
-        for key, value in content.items()
-    )
-    return "{\n" + ",\n".join(lines) + "\n}"
-
-
-def parsed(text: Union[str, bytes], parse: Callable[[Content], T]) -> T:
-    """Value that ``parse`` makes of the content of a document, without its schema version.
-
-    Raises DocumentError, also where ``parse`` raises what a wrong type, value or key raises.
-    """
-    try:
-        return parse(_content(text))
-    except DocumentError:
-        raise
-    except json.JSONDecodeError as error:
-        raise DocumentError(f"not JSON: {error}") from error
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise DocumentError(f"{type(error).__name__}: {error}") from error
-
-
-def _content(text: Union[str, bytes]) -> Content:
-    content = json.loads(text, parse_int=_whole_number)
-    if not isinstance(content, dict):
-        raise DocumentError("not a JSON object")
-    version = content.pop("schema_version", None)
-    if type(version) is int and version > _READS:
-        raise NewerError(version)
-    if version != _READS:
-        raise DocumentError(f"schema_version is not {_READS}")
-    return content
 
 
 def record(kind: type[T], content: Any) -> T:

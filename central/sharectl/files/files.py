@@ -27,13 +27,14 @@ A link or a FIFO gives way: otherwise whoever puts one there stops the publishin
 followed.
 """
 _BEGIN_BYTES = 4096
-_REMEDIES = {
+REMEDIES = {
     **dict.fromkeys((errno.EACCES, errno.EPERM), "give this user the right to write there"),
     errno.ENOENT: "make the folder",
     errno.ENOTDIR: "make the folder",
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room",
     errno.EROFS: "mount that file system for writing",
+    errno.EMFILE: "raise `ulimit -n`",
 }
 """Number of an operating system's error -> remedy."""
 _POLL_SECONDS = 0.1
@@ -47,9 +48,8 @@ _descriptors: set[int] = set()
 def replace(path: Path, chunks: Iterable[str], mode: int = 0o644, *, is_new: bool = False) -> None:
     """Put a new file in the place of ``path``: written beside it, synced, renamed.
 
-    ``mode`` holds whatever the umask. Raises StateError if that fails, or a device or folder is
-    there, or anything at all where the file ``is_new``; the old file is untouched then, and nothing
-    stays beside it.
+    Raises StateError if that fails, or a device or folder is there, or anything at all where the
+    file ``is_new``; the old file is untouched then, and nothing stays beside it.
     """
     _refuse_all_but(path, _GIVES_WAY)
     with _as_state_error(path):
@@ -76,7 +76,7 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644, *, is_new: boo
 
 
 def remove_regular(path: Path) -> bool:
-    """Remove a regular file or a link; returns true if nothing is there, in a folder that is."""
+    """Remove a regular file or a link; True if nothing is there, in a folder that is."""
     try:
         if path.is_symlink() or path.is_file():
             path.unlink()
@@ -90,32 +90,25 @@ def refuse_unwritable(path: Path) -> None:
     with _as_state_error(path):
         import tempfile  # few runs write
 
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
+        tempfile.TemporaryFile(dir=path.parent).close()
 
 
 def refuse_foreign(path: Path, begin: str, kind: str) -> None:
-    """Raise StateError if ``path`` is a link, or is there and no file that begins so.
-
-    ``kind`` is the noun of files that may be replaced.
-    """
+    """Raise StateError if ``path`` is a link, or a file of another ``kind``: one begins so."""
+    start: Optional[bytes] = begin.encode()
     try:
-        start, _facts = read_regular(path, _BEGIN_BYTES)
-    except FileNotFoundError:
-        start = begin.encode()
+        with contextlib.suppress(FileNotFoundError):
+            start, _ = read_regular(path, _BEGIN_BYTES)
     except OSError as error:
-        reason = error.strerror or error
-        raise StateError(
-            f"{path}: not written: what is there cannot be read: {reason}; name another place"
-        ) from error
+        fact = f"what is there cannot be read: {error.strerror or error}"
+        raise StateError(f"{path}: not written: {fact}; name another place") from error
     if path.is_symlink() or start is None or not start.lstrip().startswith(begin.encode()):
-        raise StateError(
-            f"{path}: not replaced: it is no {kind}; name another place, or move it away"
-        )
+        remedy = "name another place, or move it away"
+        raise StateError(f"{path}: not replaced: it is no {kind}; {remedy}")
 
 
 def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:
-    """Add lines to the end of a file in one write; the file is made if it is missing.
+    """Add lines to the end of a file; it is made if it is missing.
 
     Half a line of a crash or a full disk is cut off. ``lines`` have no newline, and are shorter
     than `MAX_LINE_BYTES`. Raises StateError if that fails, or something other than a regular file
@@ -134,7 +127,8 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:
         os.ftruncate(file, start)
         os.lseek(file, start, os.SEEK_SET)
         try:
-            _write_whole(file, b"".join(pieces))
+            with open(file, "wb", closefd=False) as stream:
+                stream.writelines(pieces)
             os.fsync(file)
         except BaseException:
             os.ftruncate(file, start)
@@ -155,7 +149,6 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
         if not path.exists() or path.stat().st_size < max_bytes:
             return
         names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
-        names[-1].unlink(missing_ok=True)
         for newer, older in reversed(list(zip(names, names[1:]))):
             if newer.exists():
                 newer.replace(older)
@@ -205,11 +198,6 @@ def _refuse_all_but(path: Path, types: Iterable[int]) -> None:
             )
 
 
-def _write_whole(descriptor: int, content: bytes) -> None:
-    if os.write(descriptor, content) != len(content):
-        raise OSError(f"no room for {len(content)} bytes")
-
-
 def _remove_leftovers(path: Path, now: float) -> None:
     """Remove old files that killed writers of ``path`` left beside it."""
     import glob
@@ -234,7 +222,7 @@ def _as_state_error(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        remedy = _REMEDIES.get(error.errno or 0, "look at that file system, then try again")
+        remedy = REMEDIES.get(error.errno or 0, "look at that file system, then try again")
         raise StateError(
             f"{path}: cannot be written: {error.strerror or error}; {remedy}"
         ) from error

@@ -21,11 +21,8 @@ MOST_PROBLEMS = 20
 
 _PACKED = b"\x1f\x8b"
 _REMEDIES = {
-    errno.ENOENT: "there is no such file; correct its path",
-    errno.ENOTDIR: "there is no such file; correct its path",
-    errno.EACCES: (
-        "this user may not read it; give it the right to, or run this as a user that has it"
-    ),
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "there is no such file; correct its path"),
+    errno.EACCES: "this user may not read it; run this as a user that may",
     errno.EISDIR: "it is a folder; name the files in it",
 }
 """Number of an error -> fault and remedy."""

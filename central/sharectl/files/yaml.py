@@ -7,7 +7,6 @@ that only YAML knows, such as 51:00, are text.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
 from collections.abc import Iterable
@@ -93,17 +92,16 @@ class Tree:
 
 def read(text: str) -> Tree:
     """Tree of one YAML document; one of text that is not YAML is refused as a whole."""
-    tree, loader = Tree(text), None
+    tree, loader, node = Tree(text), None, None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         tree.faults.append(_syntax_fault(text, error, loader))
         tree.refused.add(())
-    else:
-        if node is not None:
-            tree.start = node.start_mark.index
-            tree.data = _value(tree, node, ())
+    if node is not None:
+        tree.start = node.start_mark.index
+        tree.data = _value(tree, node, ())
     return tree
 
 
@@ -113,10 +111,11 @@ def text_of(path: Path, least: str, how: str = "") -> str:
     ``least`` is the remedy without a file. Raises ConfigError if it cannot be read.
     """
     try:
-        # Standard input stays open: the next reader finds it empty.
-        file = sys.stdin.buffer if path == Path("-") else files.open_bytes(path)
-        with file if path != Path("-") else contextlib.nullcontext():
-            content = file.read(MAX_BYTES + 1)
+        if path == Path("-"):
+            content = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with files.open_bytes(path) as file:
+                content = file.read(MAX_BYTES + 1)
         if len(content) <= MAX_BYTES:
             return content.decode("utf-8")
         problem = f" has more than {MAX_BYTES} bytes; name another file"
@@ -143,16 +142,14 @@ def place(path: ValuePath) -> str:
 
 def problem_lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
     """``NAME:LINE: where: fact; remedy``, in the order of the lines."""
-    ordered = sorted(faults, key=lambda fault: fault.index)
     lines = []
-    for fault in ordered[:MAX_PROBLEMS]:
+    for fault in sorted(faults, key=lambda fault: fault.index):
         line, column = _position(text, fault.index)
         where = f"{place(fault.path)}: " if fault.path else ""
         at = f"{line}:{column}" if fault.path is None else str(line)
         lines.append(f"{name}:{at}: {where}{fault.message}")
-    if len(ordered) > MAX_PROBLEMS:
-        line, more = _position(text, ordered[MAX_PROBLEMS].index)[0], len(ordered) - MAX_PROBLEMS
-        lines.append(f"{name}:{line}: {more} more problems from here on; mend these first")
+    if more := lines[MAX_PROBLEMS:]:
+        return [*lines[:MAX_PROBLEMS], f"{name}: {len(more)} more problems; mend these first"]
     return lines
 
 
@@ -172,16 +169,15 @@ class _Loader(yaml.SafeLoader):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         is_alias = isinstance(event, yaml.AliasEvent)
         self._values += 1
-        for is_fault, problem in (
-            (self._depth >= MAX_DEPTH, f"more than {MAX_DEPTH} levels within each other"),
-            (self._values > MAX_VALUES, f"more than {MAX_VALUES} values"),
-            (
-                is_alias or event.anchor is not None or event.tag is not None,
-                "aliases, anchors and tags are not read",
-            ),
-        ):
-            if is_fault:
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        problem = ""
+        if self._depth >= MAX_DEPTH:
+            problem = f"more than {MAX_DEPTH} levels within each other"
+        elif self._values > MAX_VALUES:
+            problem = f"more than {MAX_VALUES} values"
+        elif is_alias or event.anchor is not None or event.tag is not None:
+            problem = "aliases, anchors and tags are not read"
+        if problem:
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1
@@ -212,22 +208,24 @@ def _value(tree: Tree, node: Any, path: ValuePath) -> Any:
         tree.keys.update({at: item.start_mark.index for at, item in items.items()})
         return [_value(tree, item, at) for at, item in items.items()]
     tree.texts[path] = node.value
-    content, fault = _scalar(node)
-    if fault:
+    if fault := _unprintable(node.value):
         tree.refuse(node.start_mark.index, path, fault)
-    return content
+        return None
+    return _scalar(node.value, str(node.tag))
 
 
 def _mapping(tree: Tree, node: Any, path: ValuePath) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        index = key_node.start_mark.index
-        is_scalar = isinstance(key_node, yaml.ScalarNode)
-        key = key_node.value if is_scalar else "?"
+        index, key = key_node.start_mark.index, key_node.value
+        fault = "a key is a plain name; write it without brackets"
+        if isinstance(key_node, yaml.ScalarNode):
+            fault = _unprintable(key)
+        else:
+            key = "?"
         at = (*path, key)
-        fault = _unprintable(key)
-        if fault or not is_scalar:
-            tree.refuse(index, at, fault or "a key is a plain name; write it without brackets")
+        if fault:
+            tree.refuse(index, at, fault)
         elif key in content:
             first = tree.line(tree.keys[at])
             message = f"is here a second time, first at line {first}; keep one of them"
@@ -238,19 +236,17 @@ def _mapping(tree: Tree, node: Any, path: ValuePath) -> dict[str, Any]:
     return content
 
 
-def _unprintable(text: str) -> Optional[str]:
-    for character in text:
-        if not character.isprintable() and character not in "\n\t":
-            return f"holds the character U+{ord(character):04X}, which cannot be seen; remove it"
-    return None
+def _unprintable(text: str) -> str:
+    """Fault of a text with a character that cannot be seen; empty without one."""
+    bad = next((c for c in text if not c.isprintable() and c not in "\n\t"), "")
+    return f"holds the character U+{ord(bad):04X}, which cannot be seen; remove it" if bad else ""
 
 
-def _scalar(node: Any) -> tuple[Any, Optional[str]]:
-    """Value of a scalar, and the fault of its notation."""
-    text, kind, fault = node.value, str(node.tag).replace(_TAG, ""), _unprintable(node.value)
-    if fault or kind == "null":
-        return None, fault
+def _scalar(text: str, tag: str) -> Any:
+    kind = tag.replace(_TAG, "")
+    if kind == "null":
+        return None
     if kind == "bool":
-        return text.lower() in ("yes", "true", "on"), None
+        return text.lower() in ("yes", "true", "on")
     notation, number = _NUMBERS.get(kind, (None, str))
-    return number(text) if notation and notation.fullmatch(text) else text, None
+    return number(text) if notation and notation.fullmatch(text) else text

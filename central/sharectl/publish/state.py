@@ -62,7 +62,7 @@ class StateFile:
             return self.document.read(_parsed) or (State(), {})
         except NewerFileError as error:
             sequence = self._sequence_before()
-            raise NewerFileError(self.path, error.version, error.reads, sequence) from error
+            raise NewerFileError(self.path, error.version, sequence) from error
         except DocumentError as error:
             raise BrokenStateError(
                 f"{self.path}: cannot be read: {error}",

@@ -90,17 +90,6 @@ STATE = {
     "unaudited": None,
     "last_cycle": {"plan": LAST_PLAN},
 }
-PLAN = {
-    **LAST_PLAN,
-    "kind": "plan",
-    "schema_version": 1,
-    "groups": ["alice", "cms"],
-    "reason": "targets",
-    "held_back": "alice",
-    "helped": "cms",
-    "limits": [],
-}
-ROWS = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC\n1700000000 alice 560 3 8 0 12 -5 0 0\n"
 JOBS = "2 wn-1 alice 60 1 10.0\n1 PEND cms.prod 0 8 10\n2 wn-1  5 undefined undefined\n"
 MARKER = {"reason": "cooling", "who": "root", "since": 1, "until": None}
 

@@ -1,11 +1,10 @@
-"""``sharectl check pool`` where nothing answers: exit codes, the line for monitoring, bounds."""
+"""``sharectl check pool`` where nothing answers: exit codes, output, bounds."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import re
 import sys
 import time
 from pathlib import Path
@@ -21,29 +20,16 @@ from sharectl.publish.state import StateFile
 from tests.unit.cli.conftest import Run
 from tests.verbs import Terminal
 
-PERFDATA = re.compile(
-    r" \| ok=\d+ warn=\d+ fail=\d+ unknown=\d+( last_cycle_age_seconds=-?\d+s;800;1200)?"
-)
 
-
-def test_a_pool_that_does_not_answer_fails_and_is_one_line_for_monitoring(
+def test_a_pool_that_does_not_answer_fails_and_its_texts_are_bounded(
     run: Run, tmp_path: Path
 ) -> None:
-    code, out, err = run("check", "pool")
-    assert (code, err) == (1, "")
-    assert out.splitlines()[-1].endswith(" 2 fail, 9 unknown")
     hostile = {"problems": ["a|b\x1b[2J\nc" + "d" * 5000], "taken_at": 1, "seconds": 1}
     StateFile(tmp_path / "state.json").note_cycle(hostile)
-    code, printed, err = run("check", "pool", "--nagios")
-    line, *details = printed.splitlines()
-    assert (code, printed.count("|"), err) == (2, 1, "")
-    assert line.startswith("SHARECTL CRITICAL - reach: collector: 127.0.0.1:1: nobody listens")
-    assert re.search(
-        r"\(and \d more fail, \d more warn, 8 more unknown\)" + PERFDATA.pattern + "$", line
-    )
-    assert "\x1b" not in printed + run("check", "pool")[1]
-    assert len(line.partition(" | ")[0]) <= 140
-    assert [len(detail) for detail in details if detail.startswith("cycles: ")] == [600]
+    code, out, err = run("check", "pool")
+    assert (code, err, "\x1b" in out) == (1, "", False)
+    assert "nobody listens" in out
+    assert max(map(len, out.splitlines())) < 700
 
 
 def test_checks_can_be_left_out(run: Run, config: Path) -> None:
@@ -53,8 +39,7 @@ def test_checks_can_be_left_out(run: Run, config: Path) -> None:
     assert out.endswith(" 4 ignored\n")
     report = json.loads(run("check", "pool", "--json")[1])
     assert report["states"]["reach"] == "ignored"
-    code, printed, _ = run("check", "pool", "--nagios")
-    assert (code, "nobody listens" in printed) == (1, False)
+    assert "nobody listens" not in str(report["findings"])
     config.write_text(f"{config.read_text()}".replace("timer]", "timr]"))
     code, _, err = run("check", "pool")
     assert (code, '"timr" is not a check of `check pool`' in err) == (78, True)
@@ -81,15 +66,9 @@ def test_each_check_and_finding_stands_once_and_fits_a_terminal(
     assert " ".join("".join(lines).split()) == " ".join("".join(piped.splitlines()).split())
 
 
-def test_usage_configuration_and_bindings(
+def test_configuration_and_bindings(
     run: Run, config: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, out, err = run("check", "pool", "--json", "--nagios")
-    assert (code, out.startswith("SHARECTL UNKNOWN - wrong usage"), "usage:" in err) == (
-        3,
-        True,
-        True,
-    )
     monkeypatch.setitem(sys.modules, "htcondor2", None)
     _, out, _ = run("check", "pool", "--json")
     states = json.loads(out)["states"]
@@ -97,9 +76,6 @@ def test_usage_configuration_and_bindings(
     assert set(states.values()) == {"unknown"}
     config.write_text("groups: 1\n")
     assert run("check", "pool")[0] == 78
-    code, line, err = run("check", "pool", "--nagios")
-    assert (code, err) == (3, "")
-    assert line.startswith("SHARECTL UNKNOWN - ")
 
 
 def test_a_configuration_of_htcondor_that_this_user_cannot_read_is_unknown(
@@ -109,8 +85,6 @@ def test_a_configuration_of_htcondor_that_this_user_cannot_read_is_unknown(
     monkeypatch.setenv("CONDOR_CONFIG", "/proc/self/mem")
     found = [f for f in findings(run) if f["place"] == "HTCondor's configuration"]
     assert [(f["id"], f["level"]) for f in found] == [("configuration", "unknown")]
-    code, _, err = run("check", "pool", "--nagios")
-    assert (code, err) == (2, "")
 
 
 def test_files_that_cycles_cannot_write_are_named(run: Run, tmp_path: Path) -> None:

@@ -55,12 +55,6 @@ def test_a_bad_file_is_named(
     assert err.rstrip().isprintable()
 
 
-def test_a_setting_is_judged_before_the_pool_is_asked(run: Run) -> None:
-    """No pool is there: what is told is the setting."""
-    code, out, err = run("plan", "--diff", "--set", "control.max_node=1")
-    assert (code, out, "max_node" in err, "collector" in err) == (2, "", True, False)
-
-
 def test_what_a_replay_assumes_is_said_beside_the_rows(run: Run, jobs: Path) -> None:
     jobs.write_text("2 cn-1 alice 60 1 undefined\n2 undefined cms 60 1 10\n", encoding="utf-8")
     code, out, err = run("errors", "--jobs", jobs)

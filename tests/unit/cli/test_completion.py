@@ -15,39 +15,22 @@ from sharectl.cli.main import VERBS, main
 from tests.verbs import all_verbs
 
 
-def shell(name: str, *words: str, folder: Path) -> str:
-    """Output of a shell without any configuration of its user."""
-    if shutil.which(name) is None:
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_can_read_it_and_it_knows_every_option(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if shutil.which(shell) is None:
         required = os.environ.get("POOL_REQUIRED") == "1"
-        (pytest.fail if required else pytest.skip)(f"install {name}")
+        (pytest.fail if required else pytest.skip)(f"install {shell}")
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    (script := tmp_path / "completion").write_text(text)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TERM": "dumb"}
+    words = [shell, "-n", str(script)]
     done = subprocess.run(
-        [name, *words],
-        capture_output=True,
-        text=True,
-        timeout=HANG_SECONDS,
-        check=False,
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": str(folder), "TERM": "dumb"},
+        words, capture_output=True, timeout=HANG_SECONDS, env=environment, check=False
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
-
-
-@pytest.fixture
-def script(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """Completion for the shell of the test, as the verb prints it."""
-    capsys: pytest.CaptureFixture[str] = request.getfixturevalue("capsys")
-    assert main(["completion", request.param]) == 0
-    path = tmp_path / f"completion.{request.param}"
-    path.write_text(capsys.readouterr().out)
-    return path
-
-
-@pytest.mark.parametrize("script", SHELLS, indirect=True)
-def test_each_shell_can_read_it_and_it_knows_every_option(script: Path) -> None:
-    name = script.suffix[1:]
-    shell(name, "-n", str(script), folder=script.parent)
-    text = script.read_text()
+    assert (done.returncode, done.stderr) == (0, b"")
     options = {
         option
         for verb in all_verbs()

@@ -23,15 +23,7 @@ CONTENTS = {
     "text": f"A{HOSTILE}A{CONTROLS} = {CONTROLS}\n2 {CONTROLS} alice 6 x 1\n",
 }
 """Kind -> content of a file of strangers."""
-LEAST = {
-    "explain group name": "cms",
-    "explain node name": "wn-0",
-    "explain cycle cycle": "latest",
-    "reason": "cooling",
-    "scenarios": "absent.yaml",
-    "scenario": "absent.yaml",
-    "over": "control.law=latest",
-}
+ABSENT = {"scenarios": "absent.yaml", "scenario": "absent.yaml"}
 FILES = ("FILE", "DIR", "SCENARIO", "NAME[,…]")
 
 
@@ -51,10 +43,10 @@ def assert_harmless(ended: Ended, words: object) -> None:
 
 def with_value(verb: Verb, action: argparse.Action, value: str, config: Path) -> list[str]:
     """Arguments of a verb, in which one option or argument has ``value``."""
-    words = verb.arguments({**LEAST, "output": f"{config.parent}/out"}, config)
+    words = verb.arguments({**ABSENT, "output": f"{config.parent}/out"}, config)
     if action.option_strings:
         return [*words, f"{max(action.option_strings, key=len)}={value}"]
-    return verb.arguments({**LEAST, f"{verb} {action.dest}": value}, config)
+    return verb.arguments({**ABSENT, f"{verb} {action.dest}": value}, config)
 
 
 @pytest.fixture
@@ -65,7 +57,7 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("verb", all_verbs(), ids=str)
 def test_arguments(verb: Verb, config: Path) -> None:
-    words = verb.arguments(LEAST, config)
+    words = verb.arguments(ABSENT, config)
     assert_harmless(run([*words, HOSTILE, f"--{HOSTILE}={HOSTILE}"]), "unknown")
     assert_harmless(run([*verb.words[:-1], HOSTILE]), "verb")
     for action in verb.actions:

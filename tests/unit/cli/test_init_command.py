@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.cli.init import check_of
 from sharectl.cli.main import main
 
 NOBODY_LISTENS = ("--collector", "127.0.0.1:1")
@@ -40,8 +39,3 @@ def test_a_silent_collector_is_75_and_nothing_is_written(
     assert main(["init", "-o", str(path), *NOBODY_LISTENS]) == 75
     assert "nobody listens at 127.0.0.1:1" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_next_command_names_the_file_unless_it_is_the_usual_one() -> None:
-    assert check_of(Path("/etc/sharectl/sharectl.yaml")) == "sharectl check config"
-    assert check_of(Path("my pool.yaml")) == "sharectl check config --config 'my pool.yaml'"

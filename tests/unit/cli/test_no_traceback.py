@@ -29,12 +29,6 @@ from tests.verbs import Verb, all_verbs, run, set_output
 
 NOBODY = 65534
 VERBS = all_verbs()
-VALUES = {
-    "explain group name": "cms",
-    "explain node name": "wn-0",
-    "explain cycle cycle": "latest",
-    "reason": "cooling",
-}
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +67,8 @@ def _closed_port() -> int:
 
 
 def least(verb: Verb, config: Path) -> list[str]:
-    values = {**VALUES, "output": str(config.parent / "out"), "jobs": str(config.parent / "empty")}
-    return verb.arguments({**values, "file": str(config.parent / "empty")}, config)
+    out, empty = str(config.parent / "out"), str(config.parent / "empty")
+    return verb.arguments({"output": out, "jobs": empty, "file": empty}, config)
 
 
 def bad_ends(config: Path, before: Callable[[], object] = lambda: None) -> list[str]:

@@ -20,13 +20,10 @@ from tests.fakes import NOW
 from tests.schemas import problems
 from tests.unit.cli.conftest import Run
 from tests.unit.snapshot.test_nodes_in_control import (
-    BYPASSED,
     DRAINING,
-    LATE,
     NEVER_RAN,
     OFF,
     SNIPPET,
-    STATIC,
     FakeCollector,
     slot,
 )
@@ -61,12 +58,8 @@ def test_a_node_that_acts_has_its_target_and_no_reason() -> None:
     ("name", "attributes", "reason"),
     [
         ("wn-1", SNIPPET, None),
-        ("wn-1", {}, "no-snippet"),
-        ("wn-1", BYPASSED, "no-snippet"),
         ("wn-1", OFF, "switched-off"),
-        ("wn-1", LATE, "stale"),
         ("wn-1", NEVER_RAN, "never-ran"),
-        ("wn-1", {**SNIPPET, **STATIC}, "no-partitionable-slot"),
         ("wn-1", DRAINING, "draining"),
         ("wn-1", {**SNIPPET, "t1_JobCtlReason": "no-key"}, "no-key"),
         ("wn-1", {**SNIPPET, "t1_JobCtlReason": "\x1b[31m"}, "unknown-code"),

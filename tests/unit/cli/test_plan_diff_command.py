@@ -1,4 +1,4 @@
-"""``sharectl plan --diff``, and with ``--set`` a change of the configuration that is tried."""
+"""``sharectl plan --diff``, and warnings of laws that fail."""
 
 from __future__ import annotations
 
@@ -61,22 +61,6 @@ def test_beside_targets_that_stand(
     words, kinds = diff(plan, "--diff")
     assert beside in words
     assert kinds == counts
-
-
-def test_a_change_is_shown_beside_the_plan_without_it(plan: Plan) -> None:
-    beside, counts = diff(plan, "--set", "control.max_nodes=1", "--diff")
-    assert beside == "the plan without --set control.max_nodes=1"
-    assert counts == {"dropped": 1, "kept": 1}
-    assert diff(plan, "--set", "control.max_nodes=9", "--diff")[1] == {"kept": 2}
-    pledge = ("--set", "groups.cms.pledge_hs06=0.001")
-    assert diff(plan, *pledge, "--diff")[1] == {"dropped": 2}
-
-
-@pytest.mark.parametrize("setting", ["control.max_node=2", "nodes.controlled=x", "max_nodes", ""])
-def test_settings_that_cannot_be_tried_are_wrong_usage(plan: Plan, setting: str) -> None:
-    words = ("--set", setting, "--diff") if setting else ("--set", "control.max_nodes=2")
-    code, out, err = plan(*words)
-    assert (code, out, "--set" in err) == (2, "", True)
 
 
 @pytest.mark.parametrize("shadow", [False, True])

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sharectl.cli import wiring
+from sharectl.config.load import load
 from sharectl.control.laws import Control, Shadow
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
+from sharectl.explain import decisions
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source, Target
 from sharectl.plan.plan import decide
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
+from sharectl.report.explain import group_page
 from tests import laws
 from tests.fakes import NOW
 from tests.ledgers import BEGUN, PERIOD_SECONDS, busy, law, write
@@ -68,7 +73,7 @@ SCREENS: dict[str, tuple[object, ...]] = {
     "node-none.txt": ("explain", "node", "cn-05", "--cycle", "3"),
     "node-limit.txt": ("explain", "node", "cn-07", "--cycle", "3"),
     "node.json": ("explain", "node", "cn-01", "--cycle", "3", "--json"),
-    "cycle.txt": ("explain", "cycle", "latest"),
+    "cycle.txt": ("explain", "cycle"),
     "cycle.json": ("explain", "cycle", NOW, "--json"),
     "plan-diff.txt": DIFF,
     "plan-diff.json": (*DIFF, "--json"),
@@ -193,26 +198,28 @@ def test_a_cycle_that_observed_tells_what_would_have_been(run: Run, tmp_path: Pa
     assert "would be: " in run("explain", "node", target.node).words
 
 
-def test_a_file_of_jobs_is_decided_now_and_a_group_shows_those_within_it(
-    run: Run, config: Path, tmp_path: Path
-) -> None:
+def test_a_decision_of_now_shows_the_groups_within_one(config: Path, tmp_path: Path) -> None:
     config.write_text(
         "groups: {alice: {pledge_hs06: 100, groups: {prod: {share: 0.7}}}, cms: {pledge_hs06: "
         f"300}}}}\nstate_directory: {tmp_path}\n",
         encoding="utf-8",
     )
     rows = ["2 cn-1 alice.prod.x 60 1 10"] * 64 + ["1 PEND cms 0 8 10.0"] * 3
-    look = ("--jobs", jobs_file(tmp_path, rows, NOW))
-    content = run("explain", "group", "Alice", *look, "--json").json
-    assert (content["cycle"], content["source"], content["agrees"]) == (None, str(look[1]), True)
+    jobs = jobs_file(tmp_path, rows, NOW)
+    explained = decisions.of_now(wiring.case_of(load(config), jobs), "now")
+
+    def content_of(name: str) -> Mapping[str, Any]:
+        return group_page(explained, name, decisions.explain_group(explained, name)).data
+
+    content = content_of("alice")
+    assert (content["cycle"], content["source"], content["agrees"]) == (None, "now", True)
     assert [code["code"] for code in content["acted"]] == ["by-subgroups"]
     assert [(row["held_back"], row["nodes"]) for row in content["gives"]] == [
-        ("alice.prod", ["cn-1"])
+        ("alice.prod", ("cn-1",))
     ]
-    inner = run("explain", "group", "alice.prod", *look, "--json").json
-    assert (inner["decided_again"], bool(inner["would_change"])) == ("gives", True)
-    node = run("explain", "node", "cn-1", *look, "--json").json
-    assert (node["target"]["cap_cores"], node["says"]) == (56, None)
+    content = content_of("alice.prod")
+    assert content["decided_again"] == "gives"
+    assert content["would_change"]
 
 
 def test_names_of_outside_origin_steer_no_terminal(run: Run, tmp_path: Path) -> None:

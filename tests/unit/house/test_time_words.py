@@ -9,11 +9,8 @@ from sharectl.times import parse, shown, span
 
 NOW = 1_700_000_000  # 2023-11-14 22:13:20 UTC
 TIMES = {
-    0: "@0",
-    2026: "@2026",
     1627101243: "1627101243",
-    1_699_920_000: "2023-11-14|today",
-    1_699_920_000 - 86_400: "yesterday",
+    1_699_920_000: "2023-11-14",
     NOW: "now|2023-11-14T22:13:20|2023-11-14 22:13:20 UTC|2023-11-14T22:13:20.999Z|"
     "2023-11-14T23:13:20+01:00|2023-11-14t20:43:20-01:30",
     NOW - 20: "2023-11-14 22:13",
@@ -22,8 +19,8 @@ TIMES = {
     NOW - 365 * 86_400: "-1y",
 }
 NO_TIMES = (
-    "|2026|20260101|2026-13-01|2026-02-30|2023-11-14T25:00|2 fortnights|2 days ago|-|--2d|-5|"
-    "1627101243.5|٢٠٢٦-01-01|2d\x1b[31m|2023-11-14+01:00|2023-11-14T22:13+99:00|tomorrow"
+    "|2026|20260101|@1627101243|2026-13-01|2026-02-30|2023-11-14T25:00|2 fortnights|2 days ago|-|"
+    "--2d|-5|1627101243.5|٢٠٢٦-01-01|2d\x1b[31m|2023-11-14+01:00|2023-11-14T22:13+99:00|tomorrow"
 )
 
 
@@ -42,7 +39,7 @@ def test_what_is_not_is_told_what_to_write(text: str) -> None:
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["-99999y", "1969-12-31", "@999999999999999"])
+@pytest.mark.parametrize("text", ["-99999y", "1969-12-31", "999999999999999"])
 def test_a_time_out_of_range(text: str) -> None:
     with pytest.raises(ValueError, match="not between the years 1970 and 9999"):
         parse(text, NOW)

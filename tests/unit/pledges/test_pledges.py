@@ -177,10 +177,3 @@ def test_without_pledges_nothing_is_decided_and_targets_can_be_withdrawn(
             wiring.plan_config(load(Path(path)))
     assert main(["disable", "--reason", "no pledges", "--config", path]) == 0
     assert "# sharectl" in (tmp_path / "sharectl.txt").read_text(encoding="ascii")
-
-
-def test_quotas_are_not_rendered_from_themselves(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["render", "central-manager", "--config", configured(tmp_path, "{cms: {}}")]) == 78
-    assert "pledges.from: negotiator: " in capsys.readouterr().err

@@ -350,5 +350,3 @@ def test_the_command_asks_keeps_and_confirms(
     assert copy_file.exists()
     looks = [printed(5000, *options)["cms"] for options in (["--refresh"], ["--confirm"], [])]
     assert looks == [500, 5000, 5000]
-    assert main(["render", "central-manager", "--config", str(path)]) == 0
-    assert "GROUP_QUOTA_DYNAMIC_cms = 0.833333" in capsys.readouterr().out
