@@ -128,12 +128,7 @@ class Row(NamedTuple):
 
 
 def as_content(simulation: Simulation) -> dict[str, Any]:
-    """Figures of each strategy: mean, sd, least and most over its seeds.
-
-    Keys: scenario, days, seeds, complete, notes, pool_cores, pool_hs06, bound (least shortfall by
-    idle core-hours, null without ``--bound``), strategies; of a strategy: strategy, summary,
-    complete, runs, and the figures of `sharectl_lab.twin.answers.Figures`.
-    """
+    """Each strategy's `Figures`: mean, sd, least and most over its seeds."""
     strategies = [
         {
             "strategy": row.name,
