@@ -124,4 +124,4 @@ def _copies_of_pledges(folder: Path) -> None:
 
 def _scores(folder: Path) -> None:
     task = Task((("control.give_up_seconds", 600),), 1)
-    Journal(folder, SUBJECT).add(task, Score(5.0, 1.0, 20.0))
+    Journal(folder, SUBJECT).add(task, Score(5.0, 1.0))

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Optional, TextIO
 
 from sharectl.model import OTHER
 from sharectl.report.tables import NONE, number, print_paragraph, print_table
-from sharectl.times import DAY_SECONDS
 from sharectl.words import counted
 from sharectl_lab.twin.answers import (
     HOUR_SECONDS,
@@ -128,12 +127,7 @@ class Row(NamedTuple):
 
 
 def as_content(simulation: Simulation) -> dict[str, Any]:
-    """Figures of each strategy: mean, sd, least and most over its seeds.
-
-    Keys: scenario, days, seeds, complete, notes, pool_cores, pool_hs06, bound (least shortfall by
-    idle core-hours, null without ``--bound``), strategies; of a strategy: strategy, summary,
-    complete, runs, and the figures of `sharectl_lab.twin.answers.Figures`.
-    """
+    """Each strategy's `Figures`: mean, sd, least and most over its seeds."""
     strategies = [
         {
             "strategy": row.name,
@@ -285,14 +279,6 @@ def _title(simulation: Simulation) -> str:
     )
 
 
-def _mark(simulation: Simulation, row: Row) -> str:
-    """Name of a strategy, with the days that an interrupted run has."""
-    if row.complete:
-        return row.name
-    days = fsum(outcome.seconds for outcome in row.outcomes) / DAY_SECONDS
-    return f"{row.name} ({number(days)} of {days_of(simulation.days * len(simulation.seeds))})"
-
-
 def days_of(days: float) -> str:
     """Number of days in words."""
     return f"{days:g} day" if days == 1 else f"{days:g} days"
@@ -300,7 +286,10 @@ def days_of(days: float) -> str:
 
 def tables_of(simulation: Simulation) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
     """Title, headings and rows of each table that has figures."""
-    rows = [row._replace(name=_mark(simulation, row)) for row in simulation.rows]
+    rows = [
+        row if row.complete else row._replace(name=f"{row.name} (interrupted)")
+        for row in simulation.rows
+    ]
     causes = [
         _Column(f"idle_core_hours_by_cause.{cause}", cause)
         for cause in WASTE

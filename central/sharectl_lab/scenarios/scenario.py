@@ -121,11 +121,7 @@ class NodeGroup:
     def specs(self) -> list[NodeSpec]:
         """Nodes."""
         digits = max(4, len(str(self.count)))
-        names = (
-            [f"{self.name}-{number:0{digits}}" for number in range(1, self.count + 1)]
-            if self.count > 1
-            else [self.name]
-        )
+        names = [f"{self.name}-{number:0{digits}}" for number in range(1, self.count + 1)]
         slots, attributes = self._slots(), dict(ad_attributes(self.attributes))
         return [
             NodeSpec(
@@ -136,7 +132,7 @@ class NodeGroup:
                 multicore_only=self.multicore_only,
                 attributes=attributes,
             )
-            for name in names
+            for name in (names if self.count > 1 else [self.name])
         ]
 
     def _slots(self) -> tuple[SlotSpec, ...]:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from math import floor, fsum, inf
 from typing import Optional
 
-from sharectl.errors import ConfigError
-from sharectl.times import DAY_SECONDS
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy
 from sharectl_lab.study.run import Progress, Run
@@ -27,20 +25,7 @@ from sharectl_lab.twin.bound import (
 )
 from sharectl_lab.twin.records import Outcome
 
-MOST_LOOKS = 500_000
-"""Looks at slots, one of each slot in each interval: half a million take up to a minute."""
-
 _STEPS = 12
-
-
-def refuse_large(scenario: Scenario) -> None:
-    """Raise ConfigError for a scenario whose bound would take minutes."""
-    slots = sum(group.count * group.slots for group in scenario.nodes)
-    looks = slots * scenario.days * DAY_SECONDS / scenario.sample_seconds
-    if looks > MOST_LOOKS:
-        fact = f"--bound looks at slots at most {MOST_LOOKS} times, here"
-        remedy = "write fewer days or nodes, or a longer sample_seconds"
-        raise ConfigError([f"{scenario.name}: {fact} {looks:.0f} times; {remedy}"])
 
 
 def idle_of(outcomes: Sequence[Outcome]) -> tuple[tuple[float, ...], float]:

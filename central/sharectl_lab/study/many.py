@@ -127,7 +127,9 @@ def _run_beside(
                 for number, future in sorted((futures[future], future) for future in ended):
                     result = future.result()
                     if isinstance(result, _Failure):
-                        raise result.error()
+                        failure = SharectlError(*result.problems)
+                        failure.exit_code = result.exit_code
+                        raise failure
                     if result is not None:
                         keep(number, result)
                 progress(fsum(parts) / len(tasks))
@@ -154,12 +156,6 @@ class _Failure(NamedTuple):
 
     problems: tuple[str, ...]
     exit_code: int
-
-    def error(self) -> SharectlError:
-        """Error for the parent's caller."""
-        error = SharectlError(*self.problems)
-        error.exit_code = self.exit_code
-        return error
 
 
 class _Parent:

@@ -83,7 +83,7 @@ def run(episode: Episode, task: Task, progress: Progress) -> Optional[Result]:
     if not has_work(outcome):
         return NOTHING
     seen = figures_of(outcome)
-    return Score(100 * seen.shortfall_rms_ratio, 100 * seen.idle_ratio, seen.idle_core_hours)
+    return Score(100 * seen.shortfall_rms_ratio, 100 * seen.idle_ratio)
 
 
 def run_here(

@@ -44,7 +44,6 @@ class Score(NamedTuple):
     """RMS shortfall, % of the power present."""
     idle_percent: float
     """Core-hours idle while jobs were pending that could run there, % of the pool's."""
-    idle_core_hours: float
 
     @property
     def objective(self) -> float:
@@ -56,7 +55,7 @@ def score_of(row: Mapping[str, Any]) -> Score:
     """Score of a row of JSON. Raises TypeError or ValueError for anything but its numbers."""
     score = Score(**row)
     if any(type(part) not in (int, float) or not abs(part) <= _MOST_SCORE for part in score):
-        raise ValueError(f"its score is not of three numbers up to {_MOST_SCORE:g}")
+        raise ValueError(f"its score is not of two numbers up to {_MOST_SCORE:g}")
     return score
 
 
@@ -226,7 +225,6 @@ class Candidate:
     shortfall_percent: Optional[Spread] = None
     """RMS shortfall over the seeds of the confirmation, else of the search."""
     idle_percent: Optional[Spread] = None
-    idle_core_hours: Optional[Spread] = None
     gain: Optional[Spread] = None
     """Objective of the default less that of these settings, of the same seeds, %."""
     wins: int = 0
@@ -293,7 +291,6 @@ def candidate_of(
         confirmed=further,
         shortfall_percent=_spread([score.shortfall_percent for score in shown]),
         idle_percent=_spread([score.idle_percent for score in shown]),
-        idle_core_hours=_spread([score.idle_core_hours for score in shown]),
         gain=_spread(gains),
         wins=sum(gain > 0 for gain in gains),
         compared=len(gains),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import fsum
 
@@ -26,7 +26,7 @@ class GroupMeasure:
         self.pending_series, self.due_series = array("l"), array("d")
         self.starts: Counter[int] = Counter()
         self.done: Counter[int] = Counter()
-        self.waits: dict[int, array[float]] = {}
+        self.waits: defaultdict[int, array[float]] = defaultdict(lambda: array("f"))
 
     def use(self, now: float, cores: int, hs06: float) -> None:
         """Add cores that are held from now on, or take them off."""
@@ -42,10 +42,7 @@ class GroupMeasure:
     def wait(self, cores: int, seconds: float) -> None:
         """Note the start of a job that has waited for so long."""
         self.starts[cores] += 1
-        waits = self.waits.get(cores)
-        if waits is None:
-            waits = self.waits[cores] = array("f")
-        waits.append(seconds)
+        self.waits[cores].append(seconds)
 
     def sample(self, now: float, seconds: float, pending_jobs: int) -> None:
         """End an interval of so many seconds."""

@@ -209,8 +209,6 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
         # A wrong setting is refused before anything runs.
         scenario.plan_config(strategy.control)
         refuse_endless(scenario, strategy, scenario.end_seconds)
-    if arguments.bound:
-        begin.refuse_large(scenario)
     omissions = notes_of(scenario)
     tasks: list[Any] = [
         partial(simulate, scenario, strategy, seed, None, equal_start=arguments.bound)

@@ -115,7 +115,6 @@ def test_processes_do_not_change_a_byte(simulate: Callable[..., Ended]) -> None:
         (("--set", "negotiator.intervl_seconds=3"), 2, "did you mean interval_seconds?"),
         (("--days", "0"), 2, "write a number from 0.0001 to 1000000"),
         (("--seeds", "0"), 2, "write a whole number from 1"),
-        (("--bound", "--days", "900"), 78, "two: --bound looks at slots at most 500000 times"),
         (("--from-config", "/none.yaml"), 78, "/none.yaml: there is no such file"),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_number_is_rounded_and_stays_within_its_bounds() -> None:
 
 
 def scored(error: float) -> Score:
-    return Score(error - 1.0, 1.0, 0.0)
+    return Score(error - 1.0, 1.0)
 
 
 def test_settings_win_on_seeds_of_the_confirmation_alone() -> None:
