@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import ceil
 from typing import Any, NamedTuple, Optional
@@ -27,7 +27,7 @@ from sharectl.condor.daemons import (
     grouped,
 )
 from sharectl.model import IN_SLOTS
-from sharectl.shares.demand import STARTED_SECONDS, JobWait
+from sharectl.shares.demand import STARTED_SECONDS, JobWait, shared_out
 
 LEAST_GRAIN_MIB = 128
 """Step of requests for memory in HTCondor (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
@@ -53,10 +53,11 @@ COUNTED_KEYS = (
 MOST_ROWS = 2000
 """Rows of an answer. Where each job has a RequestMemory of its own, there is a row a job.
 
-Beyond so many the jobs are counted without memory, which is unknown then.
+Beyond so many the jobs are counted without memory, which is that of a sample then.
 """
 ALL_TELL_JOBS = 1000
 """Pending jobs that all tell their waiting times."""
+MEMORY_SAMPLE_JOBS = 2000
 SAMPLE_JOBS = 300
 """Of more jobs a sample of about as many tells them, by size: a job costs as much as 20 counted."""
 MOST_SIZES = 8
@@ -113,14 +114,33 @@ class ScheddJobs(NamedTuple):
 def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
     rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
+    counted = counted_kinds(charged(rows), most_cores)
     if len(rows) >= MOST_ROWS:
         rows = grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1])
-    return counted_jobs(schedd, charged(rows), most_cores)
+        without = counted_kinds(charged(rows), most_cores)
+        every = max(1, sum(without.values()) // MEMORY_SAMPLE_JOBS)
+        constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
+        sample = schedd.query(constraint=constraint, projection=list(COUNTED_KEYS))
+        counted = with_memory(without, counted_kinds(charged(sample), most_cores))
+    return counted_jobs(schedd, counted, most_cores)
 
 
-def counted_jobs(schedd: Any, rows: Iterable[Any], most_cores: int) -> ScheddJobs:
-    """Pending jobs of all these rows by kind, with a sample of waiting times."""
-    counted = counted_kinds(rows, most_cores)
+def with_memory(counted: Mapping[JobKind, int], sample: Mapping[JobKind, int]) -> Counter[JobKind]:
+    """Jobs counted without memory, with that of a sample, group by group and size by size."""
+    seen: defaultdict[tuple[Optional[str], int], Counter[int]] = defaultdict(Counter)
+    for kind, jobs in sample.items():
+        seen[kind[:2]][kind.memory_mib] += jobs
+    return Counter(
+        {
+            kind._replace(memory_mib=memory_mib): share
+            for kind, jobs in counted.items()
+            for memory_mib, share in shared_out(jobs, seen[kind[:2]]).items()
+        }
+    )
+
+
+def counted_jobs(schedd: Any, counted: Counter[JobKind], most_cores: int) -> ScheddJobs:
+    """Pending jobs by kind, with late ones and a sample of waiting times."""
     late = late_jobs(charged(factories(schedd)), most_cores)
     return ScheddJobs(counted, sampled_waits(schedd, counted, most_cores), late)
 
@@ -324,7 +344,7 @@ def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
         for row in seen
     ]
     cut_off = more or len(rows) >= MOST_ROWS
-    jobs = None if cut_off else counted_jobs(schedd, rows, most_cores)
+    jobs = None if cut_off else counted_jobs(schedd, counted_kinds(rows, most_cores), most_cores)
     return Shapes(
         (*_affordable(shapes), *_rest(schedd, more | trimmed, shapes, most_cores)),
         complete,

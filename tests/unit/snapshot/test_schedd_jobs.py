@@ -22,6 +22,7 @@ from sharectl.snapshot.schedd_jobs import (
     counted_memory_mib,
     sampled_waits,
     steps_of,
+    with_memory,
 )
 from tests.fakes import NOW
 
@@ -77,6 +78,21 @@ def test_no_job_is_lost_by_sharing_out(jobs: int, sample: dict[int, int]) -> Non
     assert sum(shared.values()) == jobs
     for kind, count in sample.items() if total else ():
         assert abs(shared.get(kind, 0) - jobs * count / total) <= 1
+
+
+def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
+    counted = {JobKind("cms", 1, 0): 101, JobKind("atlas", 8, 0): 3, JobKind("lhcb", 1, 0): 5}
+    sample = {
+        JobKind("cms", 1, 1024): 2,
+        JobKind("cms", 1, 2048): 2,
+        JobKind("atlas", 8, 16384): 1,
+    }
+    assert with_memory(counted, sample) == {
+        JobKind("cms", 1, 1024): 50,
+        JobKind("cms", 1, 2048): 51,
+        JobKind("atlas", 8, 16384): 3,
+        JobKind("lhcb", 1, 0): 5,
+    }
 
 
 # ---- waiting times
