@@ -70,7 +70,7 @@ coverage: tools venv
 FIELD = $(shell grep -l "pytest.mark.pool" tests/field/test_*.py)
 POOL = $(PYTHON) -m pytest tests/pool $(FIELD) --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
 # Minutes each, and one of them loads both cores: in test-all alone.
-LONG = $(patsubst %,--ignore tests/pool/%.py,test_twin test_two_central_managers)
+LONG = $(patsubst %,--ignore tests/pool/%.py,test_twin test_tune_on_pool test_two_central_managers)
 
 pool: tools venv
 	$(POOL) $(LONG) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)

@@ -1,17 +1,25 @@
-"""Trial: the twin run with settings and a seed: an edge."""
+"""Trial: the twin run with settings and a seed: an edge.
+
+As a program, ``-m sharectl_lab.study.trial N``, it answers to a task of `TASKS` on a node.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import pickle
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Optional
 
 from sharectl import __version__
 from sharectl.config.laws import policy_digests
 from sharectl.config.load import overridden, steering_of
-from sharectl.errors import SettingError, SharectlError
+from sharectl.control.laws import LAWS
+from sharectl.errors import ConfigError, SettingError, SharectlError
 from sharectl.times import DAY_SECONDS
 from sharectl_lab.scenarios.extent import refuse_endless
 from sharectl_lab.scenarios.file import load, render
@@ -23,6 +31,8 @@ from sharectl_lab.twin.answers import NOTHING, figures_of, has_work
 
 _OF_SCENARIO = ("negotiator", "access", "start")
 """Sections of a scenario that settings vary; those of other sections are the strategy's."""
+TASKS = "tasks.pickle"
+"""File of a job's folder."""
 
 
 def episode_of(scenario: str, strategy: str, days: Optional[float] = None) -> Episode:
@@ -121,3 +131,37 @@ def subject_of(episode: Episode) -> dict[str, Any]:
         "seconds": scenario.days * DAY_SECONDS,
         "version": __version__,
     }
+
+
+# ---- on a node
+
+
+def cargo_of(episode: Episode, tasks: Sequence[Task]) -> dict[str, bytes]:
+    """Name of a file on a node -> its content. The scenario's logs are within its record.
+
+    Raises ConfigError if a law is not there on nodes.
+    """
+    scenario = episode.scenario
+    steering = steering_of(overridden(scenario.config, episode.strategy.control))
+    laws = {control.law for control in (steering.control, *steering.by_group.values())}
+    if absent := laws - LAWS.keys():
+        fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
+        raise ConfigError([f"control.{fact}, and no policy; leave out --on-pool"])
+    # Without paths, which no node reads: Python 3.13 pickles them as no earlier version reads them.
+    swf, history = (
+        log and replace(log, file=None)  # type: ignore[arg-type]
+        for log in (scenario.swf, scenario.history)
+    )
+    there = replace(episode, scenario=replace(scenario, swf=swf, history=history))
+    return {TASKS: pickle.dumps((there, list(tasks)), protocol=4)}
+
+
+def answer_of(number: int) -> dict[str, Any]:
+    """Answer to a task of `TASKS`, as JSON has it; the file is in this folder."""
+    episode, tasks = pickle.loads(Path(TASKS).read_bytes())  # noqa: S301 - of the submitter
+    result = run(episode, tasks[number], lambda _part: None)
+    return {"score": result._asdict()} if isinstance(result, Score) else {"problem": result}
+
+
+if __name__ == "__main__":
+    print(json.dumps(answer_of(int(sys.argv[1]))))

@@ -81,6 +81,24 @@ def test_settings_reach_the_twin(scenario: str) -> None:
     assert "pidd" in problem
 
 
+def test_nodes_get_the_scenario_without_paths(
+    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node has no other file, and the same score."""
+    episode = trial.episode_of(scenario, "live:law=pid", 0.1)
+    task = Task((("loop.deaf_ratio", 0.5),), 1)
+    files = trial.cargo_of(episode, [task])
+    assert files.keys() == {trial.TASKS}
+    assert str(tmp_path).encode() not in files[trial.TASKS]
+    node = tmp_path / "node"
+    node.mkdir()
+    (node / trial.TASKS).write_bytes(files[trial.TASKS])
+    score = trial.run(episode, task, lambda _part: None)
+    assert isinstance(score, Score)
+    monkeypatch.chdir(node)
+    assert trial.answer_of(0) == {"score": score._asdict()}
+
+
 def test_scores_go_with_the_content_of_a_policy(scenario: str, tmp_path: Path) -> None:
     path = write_policy(tmp_path)
     episode = trial.episode_of(scenario, f"live:law=learned:policy={path}")
@@ -100,6 +118,8 @@ def test_scores_go_with_the_content_of_a_policy(scenario: str, tmp_path: Path) -
         (("--over", "control.law", "--strategy", "nothing"), 2, "has no control"),
         (("--over", "control.law", "--strategy", "live,cron"), 2, "is several"),
         (("--over", "control.law", "--trials", "0"), 2, "write a whole number from 1 to"),
+        (("--over", "control.law", "--on-pool"), 2, "--on-pool needs -o DIR"),
+        (("--over", "control.law", "--submit", "x"), 2, "write COMMAND=VALUE"),
     ],
 )
 def test_wrong_arguments_are_refused_with_a_remedy(
