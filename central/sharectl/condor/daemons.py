@@ -38,8 +38,6 @@ PARTITIONABLE = f"PartitionableSlot =?= True && {RUNS}"
 """Constraint of partitionable slots."""
 _NOT_DYNAMIC = f'SlotType =!= "Dynamic" && {RUNS}'
 """Constraint of partitionable and static slots."""
-ACCOUNTING_GROUP = "IsAccountingGroup"
-"""Constraint of the accounting ads that are of groups."""
 NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
 PARALLEL = 11
