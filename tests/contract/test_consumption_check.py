@@ -15,6 +15,7 @@ from sharectl.check.findings import Level
 from sharectl.check.pool_rules import CHECKS as POOL_CHECKS
 from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
 from sharectl.cli.main import main
+from sharectl.errors import InputError
 
 TESTS = Path(__file__).parents[1]
 CORRECT = [
@@ -36,7 +37,7 @@ GOOD += "CLAIM_PARTITIONABLE_LEFTOVERS = False\nSLOT_WEIGHT = Cpus\n"
 LINE = GOOD.count("\n") + 1
 TYPE_1 = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n"
 TWO_TYPES = "".join(f"NUM_SLOTS_TYPE_{n} = 1\nSLOT_TYPE_{n}_PARTITIONABLE = True\n" for n in (1, 2))
-DUMP = "# Configuration from machine: wn-1\nNUM_CPUS = 8\nMEMORY = 65536\n"
+DUMP = "# Configuration from machine: wn-1\nNUM_CPUS = 8\n # at: /etc/a, line 1\nMEMORY = 65536\n"
 WEIGHED = "SLOT_WEIGHT = min({floor(MY.Cpus / 1.0), floor(MY.Memory / 1024.0)})\n"
 
 LISTED = string.Template(Path(__file__).with_name("broken_policies.txt").read_text())
@@ -58,7 +59,7 @@ def test_policies_that_work_have_no_error(path: Path) -> None:
 
 
 OF_TYPE = TYPE_1 + GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
-ACCESS_POINT = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n"
+ACCESS_POINT = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n # at: /etc/a\n"
 BROKEN, OFF = "CONSUMPTION_CPUS = (1\n", ["slot types: error"]
 WITHOUT_LEFTOVERS = f"{ACCESS_POINT}CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
 
@@ -154,11 +155,13 @@ def test_a_finding_is_where_the_last_assignment_is() -> None:
 def test_a_dump_neither_reads_files_nor_runs_commands(tmp_path: Path) -> None:
     mark, other = tmp_path / "ran", tmp_path / "other.conf"
     other.write_text("SLOT_WEIGHT = 8 / Cpus\n")
-    dump = f"# Configuration from machine: wn-1\n{GOOD}include : touch {mark} |\n"
+    dump = f"{DUMP}{GOOD}include : touch {mark} |\n"
     dump += f"include command : touch {mark}\nLOCAL_CONFIG_FILE = touch {mark} |\n"
     dump += f"LOCAL_CONFIG_DIR = {tmp_path}\ninclude : {other}\nuse FEATURE : GPUs\n"
     assert check_text("dump", dump) == []
     assert not mark.exists()
+    with pytest.raises(InputError, match="-verbose"):
+        check_text("dump", DUMP.replace("# at", "#"))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pytest
 
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
-from sharectl.condor.node_ads import status_of
+from tests.slot_status import status_of
 
 CONFIG = Path(__file__).parents[2] / "config.d"
 NOW = int(time.time())

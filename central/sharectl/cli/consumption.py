@@ -91,7 +91,7 @@ def _check_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="DIR|FILE",
-        help="folder of snippets, snippet, or output of `condor_config_val -dump [-verbose]`; - "
+        help="folder of snippets, snippet, or output of `condor_config_val -dump -verbose`; - "
         "for standard input (default: this machine's configuration)",
     )
     list_checks(parser, CHECKS)

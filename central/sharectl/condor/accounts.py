@@ -1,13 +1,11 @@
 """AccountingGroup of jobs that have an expression there, as their access point evaluates it.
 
 HTCondor charges a job by the value that the attribute has in the job's own ad. A schedd adds to the
-attributes that it is asked for all those that they look at, also to the keys of rows that it
-groups: so an ad has what its expression needs.
+attributes that it is asked for all those that they look at: so an ad has what its expression needs.
 
-A user may write an expression that takes hours. They are evaluated in a child. One deadline is for
-the jobs of all users. A user whose jobs cost more than `USER_SECONDS`, or end the process, has no
-more of his tried; the verdicts on jobs of others stay. Users are as their access points have
-authenticated them.
+A user may write an expression that takes hours. They are evaluated in a child with one deadline.
+A user whose jobs cost more than `USER_SECONDS`, or end the process, has no more of his tried; the
+verdicts on jobs of others stay. Users are as their access points have authenticated them.
 """
 
 from __future__ import annotations
@@ -30,10 +28,8 @@ from sharectl.condor.expressions import words_of_text
 T = TypeVar("T")
 
 MOST_MEMORY_BYTES = 2**28
-SHAPE_SECONDS = 1.0
-"""Processor time of jobs that are alike."""
-USER_SECONDS = 2.0
-"""Processor time of all jobs of a user."""
+SHAPE_SECONDS, USER_SECONDS = 1.0, 2.0
+"""Processor time of jobs that are alike, and of all jobs of a user."""
 MOST_WORDS, MOST_WORDS_OF_USER = 1000, 250
 """Attributes of slots that are asked for."""
 UNTRIED, UNPLACEABLE, PLACEABLE, TRYING, OVER, LATER = range(6)
@@ -44,7 +40,7 @@ class UserBudgets:
     """Results by number, and what their users may still spend, in memory that children share."""
 
     def __init__(self, users: Sequence[str], seconds: float = USER_SECONDS) -> None:
-        """``users`` are those of each number; ``seconds`` is processor time of a user."""
+        """Begin with no result; ``users`` has the user of each number."""
         self._seconds = seconds
         numbers = {user: number for number, user in enumerate(dict.fromkeys(users))}
         self._users = [numbers[user] for user in users]
@@ -57,15 +53,11 @@ class UserBudgets:
 
     @contextmanager
     def trying(self, number: int) -> Iterator[None]:
-        """Evaluate for this number in the body, which sets a result; at its limit the process ends.
-
-        The result is `OVER` where the user has used all.
-        """
+        """Evaluate for this number in the body; at its limit the process ends."""
         self.results[number] = TRYING
         began = time.process_time()
-        signal.setitimer(
-            signal.ITIMER_PROF, min(SHAPE_SECONDS, max(1e-3, self.remaining_seconds(number)))
-        )
+        seconds = max(1e-3, self.remaining_seconds(number))
+        signal.setitimer(signal.ITIMER_PROF, min(SHAPE_SECONDS, seconds))
         yield
         signal.setitimer(signal.ITIMER_PROF, 0)
         self._spent[self._users[number]] += time.process_time() - began
@@ -83,10 +75,7 @@ class UserBudgets:
 def affordable_words(
     words: Iterable[frozenset[str]], users: Iterable[str]
 ) -> tuple[set[str], set[int]]:
-    """Attributes to ask for, of the words of jobs of ``users``, and jobs that name too many.
-
-    The latter are numbers of jobs whose user has brought `MOST_WORDS_OF_USER` without theirs.
-    """
+    """Attributes to ask for, and numbers of jobs whose user has brought `MOST_WORDS_OF_USER`."""
     names: set[str] = set()
     over: set[int] = set()
     brought: Counter[str] = Counter()
@@ -103,10 +92,7 @@ def affordable_words(
 def answer_within(
     budgets: UserBudgets, ask: Callable[[UserBudgets], T], deadline_seconds: float, none: T
 ) -> tuple[T, Optional[str]]:
-    """Answer of ``ask`` in a child, or ``none``, and the problem if it did not end in time.
-
-    Where it ends with jobs that cost too much, it is asked again without those of their user.
-    """
+    """Answer of ``ask`` in a child, again without costly users, or ``none`` and the problem."""
     deadline = time.monotonic() + deadline_seconds
     while True:
         seconds = max(0.0, deadline - time.monotonic())
@@ -129,15 +115,13 @@ MOST_EXPRESSIONS = 8
 """Expressions that are evaluated, those of the most users; a site's transform is one of them."""
 MOST_CHARACTERS = 2000
 """Of an expression that is evaluated."""
-_DEADLINE_SECONDS = 5.0
-_USER_SECONDS = 0.4
-"""Processor time for expressions of a user."""
+_DEADLINE_SECONDS, _USER_SECONDS = 5.0, 0.4
+"""Time for all expressions, and processor time for those of a user."""
 _CHANGING = FUNCTIONS.union(("time", "currenttime", "daytime", "formattime", "abstime"))
 """Functions by which a value changes, or is another one on the access point."""
 
 _Seen = tuple[tuple[str, str], ...]
-_Alike = dict[_Seen, list[Any]]
-"""Attributes that an expression looks at → ads that have them so."""
+"""Attributes that an expression looks at, with their values."""
 
 
 def charged(ads: Iterable[Any]) -> list[Any]:
@@ -147,34 +131,29 @@ def charged(ads: Iterable[Any]) -> list[Any]:
     of the access point, or costs too much: these jobs count as `sharectl.model.OTHER`.
     """
     every = list(ads)
-    written: defaultdict[str, _Alike] = defaultdict(lambda: defaultdict(list))
+    same: defaultdict[tuple[str, _Seen], list[Any]] = defaultdict(list)
+    users_of: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for ad in every:
         account = ad.get(ACCOUNT)
-        if account is not None and not isinstance(account, str):
-            text = str(account)
-            seen = _seen(text, ad) if len(text) <= MOST_CHARACTERS else None
-            if seen is not None:
-                written[text][seen].append(ad)
+        text = "" if account is None or isinstance(account, str) else str(account)
+        seen = _seen(text, ad) if 0 < len(text) <= MOST_CHARACTERS else None
+        if seen is not None:
+            same[text, seen].append(ad)
+            users_of[text][ad.get("User")] += 1
 
     def rank(text: str) -> tuple[int, int, str]:
-        ads = [ad for alike in written[text].values() for ad in alike]
-        return (-len({ad.get("User") for ad in ads}), -len(ads), text)
+        return -len(users_of[text]), -sum(users_of[text].values()), text
 
-    alike = [
-        ads
-        for text in sorted(written, key=rank)[:MOST_EXPRESSIONS]
-        for ads in written[text].values()
-    ]
-    if alike:
+    first = sorted(users_of, key=rank)[:MOST_EXPRESSIONS]
+    groups = [ads for text in first for (of, _), ads in same.items() if of == text]
+    if groups:
         # Without a user each has a budget.
-        users = [ads[0].get("User") or f"#{number}" for number, ads in enumerate(alike)]
-        evaluate = partial(_values, [ads[0] for ads in alike])
-        none = dict[int, str]()
-        values, _ = answer_within(
-            UserBudgets(users, _USER_SECONDS), evaluate, _DEADLINE_SECONDS, none
-        )
+        users = [ads[0].get("User") or f"#{number}" for number, ads in enumerate(groups)]
+        evaluate = partial(_values, [ads[0] for ads in groups])
+        budgets, none = UserBudgets(users, _USER_SECONDS), dict[int, str]()
+        values, _ = answer_within(budgets, evaluate, _DEADLINE_SECONDS, none)
         for number, value in values.items():
-            for ad in alike[number]:
+            for ad in groups[number]:
                 ad[ACCOUNT] = value
     return every
 
@@ -195,7 +174,7 @@ def _seen(written: str, ad: Any) -> Optional[_Seen]:
 
 
 def _values(ads: Sequence[Any], budgets: UserBudgets) -> dict[int, str]:
-    """Number of an ad -> its value; for a child, which ends with an ad that costs too much."""
+    """Number of an ad → its value."""
     values: dict[int, str] = {}
     for number, ad in enumerate(ads):
         if budgets.results[number] != OVER and budgets.remaining_seconds(number) > 0:

@@ -8,14 +8,7 @@ from math import inf
 from typing import Any, Callable, Optional
 
 from sharectl.condor.ads import expression
-from sharectl.condor.expressions import (
-    MY,
-    TARGET,
-    Clause,
-    clauses,
-    references,
-    words_of_text,
-)
+from sharectl.condor.expressions import MY, TARGET, Clause, clauses, references, words_of_text
 
 AdRow = Mapping[str, str]
 """Attributes of an ad, in lower case -> expression."""
@@ -23,8 +16,6 @@ AdRow = Mapping[str, str]
 LITERAL = re.compile(r'-?\d[\d.eE+-]*|"[^"\\]*"|true|false|undefined', re.IGNORECASE)
 FUNCTIONS = frozenset(("random", "eval", "usermap", "userhome"))
 """Functions of the moment; the last two read files of the machine that they are evaluated on."""
-
-
 _IDLE = {
     "state": '"Unclaimed"',
     "activity": '"Idle"',
@@ -32,8 +23,8 @@ _IDLE = {
     **dict.fromkeys(("draining", "mc_grace", "t1_targetactive", "t1_overheat"), "false"),
     **dict.fromkeys(("loadavg", "condorloadavg", "totalloadavg", "totalcondorloadavg"), "0.0"),
 }
-RESOURCES = "Cpus Memory Disk"
-"""Of a slot that names none."""
+_RESOURCES = "Cpus Memory Disk"
+"""Resources of a slot that names none."""
 _WITHOUT_START = "WithinResourceLimits =!= false"
 """Requirements of a slot that is drained, whose ad does not have START."""
 _WORD = re.compile(r"[^\s,]+")
@@ -54,16 +45,16 @@ def long_of(row: AdRow) -> str:
 
 def resources_of(row: AdRow) -> list[str]:
     """Resources of a slot, in lower case."""
-    return re.findall(r"\w+", row.get("machineresources", RESOURCES).lower())
+    return re.findall(r"\w+", row.get("machineresources", _RESOURCES).lower())
 
 
 def seen_by(
     written: str, texts: AdRow, most_characters: float = inf
 ) -> tuple[set[str], set[str], set[str]]:
-    """Attributes that an expression in the ad ``texts`` looks at, directly or not, and all words.
+    """Attributes of the ad ``texts``, and of the other ad, that an expression looks at; all words.
 
-    First its own ones, then those of the other ad, where names without scope count that it lacks.
-    It ends before it reads more than ``most_characters``.
+    Names without scope that ``texts`` lacks count for the other ad. It ends before it reads more
+    than ``most_characters``.
     """
     own: set[str] = set()
     others: set[str] = set()
@@ -109,7 +100,7 @@ def clauses_of(texts: AdRow) -> tuple[Clause, ...]:
 
 
 def emptied(slot: Mapping[str, str]) -> dict[str, str]:
-    """Ad of the slot, name → expression as text, when nothing runs there; see `_changes`."""
+    """Ad of the slot when nothing runs there; see `_changes`."""
     spelt = {name.lower(): name for name in slot}
     return {**slot, **_changes(slot, lambda name: slot.get(spelt.get(name.lower(), "")))}
 
@@ -121,11 +112,7 @@ def empty(slot: Any) -> None:
 
 
 def _changes(names: Iterable[str], text_of: Callable[[str], Optional[str]]) -> dict[str, str]:
-    """Attributes that differ when nothing runs on a partitionable or static slot.
-
-    Every resource has the amount and the devices that the slot has in all, lists of dynamic slots
-    (Child…) are empty. Attributes that the slot has not stay missing, but for resources.
-    """
+    """Attributes that differ when nothing runs on a slot and all its resources are free."""
     changed = {}
     spelt = {name.lower(): name for name in names}
     for lower, name in spelt.items():
@@ -133,7 +120,7 @@ def _changes(names: Iterable[str], text_of: Callable[[str], Optional[str]]) -> d
             changed[name] = _IDLE[lower]
         elif lower.startswith("child") and (text_of(name) or "").lstrip().startswith("{"):
             changed[name] = "{ }"
-    for resource in _WORD.findall((text_of("MachineResources") or RESOURCES).strip('"')):
+    for resource in _WORD.findall((text_of("MachineResources") or _RESOURCES).strip('"')):
         total, devices = text_of(f"TotalSlot{resource}"), text_of(f"Assigned{resource}")
         if total is not None and _NUMBER.fullmatch(total):
             changed[spelt.get(resource.lower(), resource)] = total

@@ -24,12 +24,9 @@ def whole(value: Any, default: int, least: float = 0, most: float = 2**53) -> in
 
 
 def number(value: Any, default: float, least: float = 0.0, most: float = 2.0**53) -> float:
-    """``value`` if it is a finite number within the limits, else ``default``.
-
-    Undefined and error come from the bindings as members of an enum that is an int: they are not
-    numbers.
-    """
-    # Limits first: an integer of JSON may be too large for a float.
+    """``value`` if it is a finite number within the limits, else ``default``."""
+    # Undefined and error of the bindings are of a subclass of int. Limits first: an integer of JSON
+    # may be too large for a float.
     is_within = type(value) in (int, float) and least <= value <= most
     return float(value) if is_within and isfinite(value) else default
 
@@ -40,10 +37,7 @@ def text(value: Any) -> Optional[str]:
 
 
 def account(value: Any) -> Optional[str]:
-    """AccountingGroup of a job as its slot has it, with ``@`` after the user.
-
-    None if it is no string: see `sharectl.condor.accounts` for expressions.
-    """
+    """AccountingGroup of a job as its slot has it, with ``@`` after it; None if it is no string."""
     return f"{value[:MAX_TEXT]}@" if isinstance(value, str) else None
 
 

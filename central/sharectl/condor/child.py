@@ -24,26 +24,20 @@ from typing import Any
 import classad2
 import htcondor2
 
-UNREADABLE = getattr(classad2, "ClassAdException", SyntaxError)
-"""Exception of the parser; HTCondor 23.9 has no exception of its own."""
 _LONE_BACKSLASH = re.compile(r'\\(?!")')
 
 
 @lru_cache(maxsize=4096)
 def expression(text: str) -> Any:
-    """Expression as a daemon reads it from its configuration; raises `UNREADABLE`.
+    """Expression as a daemon reads it from its configuration; raises ClassAdException.
 
-    Old ClassAd syntax, in which a backslash escapes nothing but a quote: the parser here reads the
-    new one.
+    Old ClassAd syntax, in which a backslash escapes nothing but a quote, for a parser of the new.
     """
     return classad2.ExprTree(_LONE_BACKSLASH.sub(r"\\\\", text))
 
 
 def values(macros: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Macro → its expanded text; without those that are not set, or empty.
-
-    ``environment`` is for this once.
-    """
+    """Macro → its expanded text; without those that are not set, or empty."""
     os.environ.update(environment)
     htcondor2.set_subsystem("STARTD")
     htcondor2.reload_config()
@@ -56,7 +50,7 @@ def ad_of(attributes: Mapping[str, str]) -> Any:
     """ClassAd with these expressions; the unreadable ones are left out, as the daemons do."""
     ad = classad2.ClassAd()
     for name, text in attributes.items():
-        with suppress(UNREADABLE):
+        with suppress(classad2.ClassAdException):
             ad[name] = expression(text)
     return ad
 
@@ -76,19 +70,16 @@ def evaluated(question: Mapping[str, Any]) -> dict[str, Any]:
     texts: list[Any] = []
     rows: list[Any] = []
     for text in question["expressions"]:
-        try:
+        texts.append(None)
+        rows.append(None)
+        with suppress(classad2.ClassAdException):
             tree = expression(text)
-        except UNREADABLE:
-            texts.append(None)
-            rows.append(None)
-        else:
-            texts.append(str(tree))
-            rows.append([[outcome(tree.eval(slot, job)) for job in jobs] for slot in slots])
+            texts[-1] = str(tree)
+            rows[-1] = [[outcome(tree.eval(slot, job)) for job in jobs] for slot in slots]
     return {"read": texts, "values": rows}
 
 
-def main() -> int:
-    """Answer the questions on standard input until it ends."""
+if __name__ == "__main__":
     for line in sys.stdin:
         question = json.loads(line)
         if "macros" in question:
@@ -96,8 +87,3 @@ def main() -> int:
         else:
             answer = evaluated(question)
         print(json.dumps(answer), flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,6 @@
 """Clauses on time: ads with a clock that can be set, and the second from which clauses are true.
 
-HTCondor's library evaluates; only the time that it reads is written into the ads. A clause that
-compares the time with one that a slot publishes, such as a report on its health, has no later: that
-time moves on too.
+A clause that compares the time with one that a slot publishes has no later: that time moves on too.
 """
 
 from __future__ import annotations
@@ -45,12 +43,11 @@ _MOMENTARY_NAMES = """
     totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
     totalvirtualmemory isowner mc_grace availablegpus
 """
-_MOMENTARY = FUNCTIONS.union(_MOMENTARY_NAMES.split())
 _PREFIXES = """
     child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
 """
+_MOMENTARY = FUNCTIONS.union(_MOMENTARY_NAMES.split())
 _MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
-_POWER = "t1_wn_hs06"
 
 
 @lru_cache(maxsize=10_000)
@@ -92,7 +89,8 @@ def moments(row: AdRow) -> frozenset[str]:
 
 def is_momentary(word: str) -> bool:
     """True if an attribute or a function, in lower case, may have another value in a minute."""
-    return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
+    is_renewed = word.startswith(_MOMENTARY_PREFIXES) and word != "t1_wn_hs06"
+    return is_renewed or word in _MOMENTARY
 
 
 def is_on_time(clause: str, job: AdRow, slot: AdRow) -> bool:
@@ -106,12 +104,13 @@ def first_true(
 ) -> Optional[int]:
     """First second, at or after ``now``, at which clauses of a job and of a slot are all true.
 
-    Others of their clauses do not count. The ads are clocked. They are tried every minute of eight
-    days, every hour of a year, and at each time that the job names. None if these find no such
-    second.
+    The ads are clocked. They are tried every minute of eight days, every hour of a year, and at
+    each time that the job names. None if these find no such second.
     """
     ads = [ad_of_long(long_of(row)) for row in (job, slot)]
-    trees = [expression(" && ".join(f"({clause})" for clause in own) or "true") for own in clauses]
+    trees = [
+        expression(" && ".join(f"({clause})" for clause in of_ad) or "true") for of_ad in clauses
+    ]
 
     def holds(at: int) -> bool:
         for ad in ads:
@@ -134,10 +133,7 @@ def first_true(
 
 
 def opens_at(slot: AdRow, now: int) -> Optional[int]:
-    """First second after ``now`` at which a slot's clauses on time are all true.
-
-    None if they are true now, or at no time that is known. Clauses that look at jobs do not count.
-    """
+    """First second from ``now`` at which a slot's clauses on time hold; None if now, or never."""
     row = clocked(slot, now)
     texts = (clause.text for clause in clauses_of(row))
     late = [text for text in texts if is_on_time(text, {}, row) and not seen_by(text, row)[1]]
@@ -146,11 +142,9 @@ def opens_at(slot: AdRow, now: int) -> Optional[int]:
 
 
 def _candidates(job: Any, names: Iterable[str], now: int) -> Iterator[int]:
-    """Points in time, Unix seconds, at which clauses are tried, in order.
-
-    Windows that are shorter than a step of the grid lie about a time that the job names.
-    """
-    own = (value_of(expression(f"MY.{name}"), job) for name in names)
-    about = {whole(value, 0) + more for value in own for more in (-1, 0, 1)}
+    """Points in time, Unix seconds, at which clauses are tried, in order."""
+    # Windows that are shorter than a step of the grid lie about a time that the job names.
+    named = (value_of(expression(f"MY.{name}"), job) for name in names)
+    about = {whole(value, 0) + more for value in named for more in (-1, 0, 1)}
     grid = chain.from_iterable(range(now, now + until, step) for until, step in _GRID)
     return iter(sorted({*grid, *(at for at in about if at >= now)}))

@@ -16,14 +16,11 @@ from sharectl.condor.library import DEFAULTS, CondorProcess, UnreadableConfigura
 from sharectl.errors import InputError
 from sharectl.files.files import read_regular
 
-INSTALLED = ("/etc/condor/condor_config", "/usr/local/etc/condor_config")
+_INSTALLED = ("/etc/condor/condor_config", "/usr/local/etc/condor_config")
 """First file of HTCondor's daemons when CONDOR_CONFIG does not name it."""
-FOLDERS, EXCLUDED, FILES = (
-    "LOCAL_CONFIG_DIR",
-    "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP",
-    "LOCAL_CONFIG_FILE",
-)
-MAX_INCLUDES = 64
+FOLDERS, FILES = "LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE"
+EXCLUDED = "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP"
+_MAX_INCLUDES = 64
 MAX_BYTES = 2**24
 """Part of a file that is read."""
 
@@ -62,11 +59,7 @@ def literal(text: str) -> Optional[bool]:
 
 
 def booleans(texts: Iterable[str], htcondor: CondorProcess) -> dict[str, Optional[bool]]:
-    """Text → the boolean that HTCondor takes it for; None for an invalid one.
-
-    HTCondor evaluates what is no literal (string_is_boolean_param in
-    src/condor_utils/condor_config.cpp). ``Yes`` or ``on`` are attributes that do not exist.
-    """
+    """Text → the boolean that HTCondor takes it for (string_is_boolean_param); None if invalid."""
     values = {text: literal(text) for text in texts}
     rest = [text for text, value in values.items() if value is None and text.strip(_BLANKS)]
     for text, rows in zip(rest, htcondor.evaluate(rest) if rest else []):
@@ -126,7 +119,7 @@ def _of_text(content: str, file: Path, seen: frozenset[Path]) -> Iterator[Defini
         match = None if _STATEMENT.match(line) else _ASSIGNMENT.fullmatch(line)
         if include is not None:
             included = _file_at(file.parent / include["path"])
-            if included is not None and included not in seen and len(seen) < MAX_INCLUDES:
+            if included is not None and included not in seen and len(seen) < _MAX_INCLUDES:
                 yield from _of_file(included, seen)
         elif match is None:
             yield Definition("", line.strip(), file, number)
@@ -221,11 +214,8 @@ class ConfigSource:
     """Folders of snippets in the place of those that the configuration names; empty for these."""
 
     def root_file(self, probes: Iterable[str] = ()) -> str:
-        """Text of the file that makes HTCondor read it, with a macro for each of ``probes``.
-
-        HTCondor evaluates its own macros that are numbers or booleans; one that refers to them
-        has their text.
-        """
+        """Text of the file that makes HTCondor read it, with a macro for each of ``probes``."""
+        # HTCondor evaluates its macros that are numbers; one that refers to them has their text.
         lines = [f"{_PROBE}{name} = $({name})" for name in probes]
         main = self.main_file
         lines.append(DEFAULTS if main is None else f"include : {main.resolve()}")
@@ -320,10 +310,7 @@ class Configuration:
 
 
 def source_of(directory: Optional[Path]) -> ConfigSource:
-    """Folder of snippets, or the configuration of this machine.
-
-    Raises InputError if it is no folder, or this machine has no configuration.
-    """
+    """Folder of snippets, or the configuration of this machine; raises InputError."""
     if directory is not None and directory.is_file():
         raise InputError([f"{directory}: this is a file; name its folder, {directory.parent}"])
     if directory is not None and not directory.is_dir():
@@ -332,7 +319,7 @@ def source_of(directory: Optional[Path]) -> ConfigSource:
     if directory is not None:
         return ConfigSource(directory)
     named = os.environ.get("CONDOR_CONFIG")
-    candidates = [named] if named else INSTALLED
+    candidates = [named] if named else _INSTALLED
     main_file = next((Path(name) for name in candidates if Path(name).is_file()), None)
     if main_file is None:
         problem = f"{' and '.join(candidates)}: no configuration of HTCondor here"
@@ -340,16 +327,8 @@ def source_of(directory: Optional[Path]) -> ConfigSource:
     return ConfigSource(None, main_file)
 
 
-def read(
-    source: ConfigSource,
-    macros: Sequence[str],
-    process: CondorProcess,
-) -> Configuration:
-    """A folder, this machine's configuration, or both.
-
-    ``macros`` are expanded besides those that the files set. Raises UnreadableConfigurationError if
-    HTCondor refuses it.
-    """
+def read(source: ConfigSource, macros: Sequence[str], process: CondorProcess) -> Configuration:
+    """Values of what files set, and of ``macros``. Raises UnreadableConfigurationError."""
     name = str(source.directory or "this machine")
     main = source.main_file
     first = Configuration(name, source, is_whole=main is not None)
@@ -367,12 +346,11 @@ def read(
 def read_text(
     name: str, content: str, macros: Sequence[str], process: CondorProcess
 ) -> Configuration:
-    """A snippet, or the dump of a whole configuration (``condor_config_val -dump``).
+    """A snippet, or a whole configuration as ``condor_config_val -dump -verbose`` prints it.
 
-    ``name`` is the path of the file, or another name for people.
-
-    Raises InputError if it runs a command: it may come from anybody. Raises
-    UnreadableConfigurationError if HTCondor refuses it.
+    ``name`` is the path of the file, or another name for people. Raises InputError if it runs a
+    command, because it may come from anybody, and UnreadableConfigurationError if HTCondor refuses
+    it.
     """
     if any(_DUMP.match(line) for line in content.splitlines()[:5]):
         return _read_dump(name, content, macros, process)
@@ -380,7 +358,7 @@ def read_text(
     commands = [part.place for part in definitions if not part.name and _COMMAND.match(part.text)]
     if commands:
         problem = "runs a command to get configuration; check its folder, or what "
-        problem += "condor_config_val -dump prints"
+        problem += "condor_config_val -dump -verbose prints"
         raise InputError([f"{place}: {problem}" for place in commands])
     with tempfile.TemporaryDirectory(prefix="sharectl-") as folder:
         path = Path(name).resolve()
@@ -399,30 +377,16 @@ def _read_dump(
     name: str, content: str, macros: Sequence[str], process: CondorProcess
 ) -> Configuration:
     definitions = dumped(content, Path(name))
+    if all(part.file == Path(name) for part in definitions):
+        raise InputError([f"{name}: a dump without places; write condor_config_val -dump -verbose"])
     text = "\n".join(f"{part.name} = {part.text}" for part in definitions)
-    whole = Configuration(name, ConfigSource(text=text), definitions, is_whole=True)
-    read_back = _with_values(whole, macros, process)
-    defaults = expand(ConfigSource(), [part.name for part in definitions], process)
-    # A dump has every knob with a default. An empty one means something for a slot type only.
-    written = tuple(
-        part
-        for part in definitions
-        if not str(part.file).startswith("<")
-        and (
-            read_back.text(part.name) != defaults.get(part.name, "")
-            or part.file != Path(name)
-            or re.match(r"SLOT_TYPE_\d", part.name, re.IGNORECASE)
-        )
-    )
-    return replace(read_back, definitions=written)
+    written = tuple(part for part in definitions if not str(part.file).startswith("<"))
+    whole = Configuration(name, ConfigSource(text=text), written, is_whole=True)
+    return _with_values(whole, macros, process)
 
 
 def dumped(content: str, path: Path) -> tuple[Definition, ...]:
-    """Assignments of a dump, at the places that it names, or else at its own lines.
-
-    A dump comes from another machine and is not trusted: none of its statements that read files
-    or run commands is among them.
-    """
+    """Assignments of a dump, which is not trusted: none reads a file or runs a command."""
     definitions: list[Definition] = []
     lines = enumerate(content.splitlines(), 1)
     for number, line in lines:
@@ -442,9 +406,7 @@ def dumped(content: str, path: Path) -> tuple[Definition, ...]:
 
 
 def _with_values(
-    configuration: Configuration,
-    macros: Iterable[str],
-    process: CondorProcess,
+    configuration: Configuration, macros: Iterable[str], process: CondorProcess
 ) -> Configuration:
     """The configuration with its macros expanded; UnreadableConfigurationError for a circle."""
     ring = circle(configuration.definitions)
@@ -464,13 +426,10 @@ def expand(
     process: CondorProcess,
     overrides: Optional[Mapping[str, str]] = None,
 ) -> dict[str, str]:
-    """Macro → expanded text; without those that are not set, or empty.
-
-    ``overrides``: macro → text in the place of its value. Errors are those of `read`.
-    """
-    own = {f"_CONDOR_{name}": text for name, text in (overrides or {}).items()}
+    """Macro → expanded text, of those that are set; ``overrides`` has texts in place of values."""
+    environment = {f"_CONDOR_{name}": text for name, text in (overrides or {}).items()}
     probes = [f"{_PROBE}{name}" for name in macros]
-    values = process.values(probes, source.root_file(macros), {**source.environment, **own})
+    values = process.values(probes, source.root_file(macros), {**source.environment, **environment})
     return {name[len(_PROBE) :]: text for name, text in values.items()}
 
 
@@ -505,10 +464,7 @@ def readers_of(knob: str) -> tuple[str, ...]:
 
 
 def daemons_of(configuration: Configuration) -> Optional[frozenset[str]]:
-    """Daemons that DAEMON_LIST starts; None if the configuration does not say which.
-
-    A second daemon of a kind has another name, and the program of the first.
-    """
+    """Daemons that DAEMON_LIST starts; None if the configuration does not say which."""
     written = in_force(configuration.assignments(DAEMONS))
     has_roles = any(not part.name and _ROLE.match(part.text) for part in configuration.definitions)
     # What a part of a configuration adds to is not known.
@@ -516,6 +472,7 @@ def daemons_of(configuration: Configuration) -> Optional[frozenset[str]]:
     if not (written or has_roles) or (is_open and not has_roles):
         return None
     names = [word.upper() for word in configuration.words(DAEMONS)]
+    # A second daemon of a kind has another name, and the program of the first.
     programs = [PurePath(configuration.text(name).strip()).name for name in names]
     return frozenset((*names, *(name.upper().removeprefix("CONDOR_") for name in programs)))
 

@@ -1,19 +1,22 @@
 """Ways to HTCondor's daemons: their objects, questions with a deadline, why one is silent.
 
 The bindings hold Python's global lock during a query and know no deadline. So every question runs
-in a child (`sharectl.condor.deadline`). The first part of this module is for the parent; functions
-that take or return objects of the bindings are for the child.
+in a child (`sharectl.condor.deadline`). Functions that take or return objects of the bindings are
+for the child.
 """
 
 from __future__ import annotations
 
+import re
+import socket
+import struct
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, Optional, TypeVar
 
 from sharectl.condor.ads import ad_of, expression, quoted, text
-from sharectl.condor.connection import Peer, UnreachableError, address_of, peer_at
 from sharectl.condor.deadline import Answer, Question, ask_all, words
 from sharectl.condor.loading import library
 from sharectl.condor.service import token_remedy
@@ -33,10 +36,8 @@ RUNS = "Offline =!= True && BackfillSlot =!= True"
 (SLOT_TYPE_<N>_BACKFILL) has the cores of the other slots a second time, until these want them."""
 PARTITIONABLE = f"PartitionableSlot =?= True && {RUNS}"
 """Constraint of partitionable slots."""
-NOT_DYNAMIC = f'SlotType =!= "Dynamic" && {RUNS}'
+_NOT_DYNAMIC = f'SlotType =!= "Dynamic" && {RUNS}'
 """Constraint of partitionable and static slots."""
-ACCOUNTING_GROUP = "IsAccountingGroup"
-"""Constraint of the accounting ads that are of groups."""
 NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
 PARALLEL = 11
@@ -45,24 +46,21 @@ IS_DEDICATED = "TARGET.DedicatedScheduler == "
 UNKNOWN_USER = "unauthenticated@unmapped"
 """Identity of a user who did not authenticate."""
 STRANGER = "it does not know this user by any method that both have"
-MOST_NAME_CHARACTERS = 255
+_MOST_NAME_CHARACTERS = 255
 """Part of a daemon's name that names it in messages and metrics."""
-FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
+_FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
 """Releases, of a series each, from which HTCondor binds FS to the connection and demands it."""
 UNSET = ("", "none", "not defined")
 """Answers of a running daemon, lower case, for a macro that is not set."""
-PART_MACHINES = 1000
-MOST_FACTORIES = 2000
+_PART_MACHINES = 1000
+_MOST_FACTORIES = 2000
 """Clusters of a schedd of which jobs that are not materialised are counted."""
 
 
 def collector_question(
     address: Optional[str], deadline_seconds: float, ask: Callable[[Any], Any]
 ) -> Question:
-    """Question to a collector; ``ask`` gets the collector of the bindings, in a child.
-
-    An address is such as ``cm.example.org:9618``; None for the pool of this machine.
-    """
+    """Question to a collector, None for that of this machine; ``ask`` gets its object."""
     bindings()
     why = partial(why_silent, address or param("COLLECTOR_HOST"), "COLLECTOR")
     return Question(lambda: ask(collector(address)), deadline_seconds, why)
@@ -79,10 +77,10 @@ def schedd_questions(
         return Question(lambda: ask(schedd(location), location["Name"]), deadline_seconds, why)
 
     # An ad's name may be a megabyte, or forge lines of a log.
-    def source(location: Location) -> str:
-        return f"{SCHEDD_SOURCE}{printable(location['Name'], MOST_NAME_CHARACTERS)}"
-
-    return {source(location): question(location) for location in locations}
+    return {
+        f"{SCHEDD_SOURCE}{printable(location['Name'], _MOST_NAME_CHARACTERS)}": question(location)
+        for location in locations
+    }
 
 
 def collector_answer(
@@ -91,30 +89,23 @@ def collector_answer(
     """Answer of a collector, as for `collector_question`; a problem names address and remedy."""
     question = collector_question(address, deadline_seconds, ask)
     answer = ask_all({"collector": question})["collector"]
-    if answer.source.problem is None:
+    problem = answer.source.problem
+    if problem is None:
         return answer
-    problem = with_address(address, answer.source.problem)
+    at = address or param("COLLECTOR_HOST")
+    # A stranger has its remedy: the collector answered at this address.
+    place = "; see pool.collector in the configuration, or CONDOR_CONFIG"
+    problem = f"{f'{at}: ' if at else ''}{problem}{'' if STRANGER in problem else place}"
     return answer._replace(source=replace(answer.source, problem=problem))
 
 
 def ask_collector(address: Optional[str], deadline_seconds: float, ask: Callable[[Any], T]) -> T:
-    """Value that ``ask`` returns for a collector, as for `collector_question`.
-
-    Raises PoolUnavailableError if it does not answer: with address, problem and remedy.
-    """
+    """Value that ``ask`` returns for a collector; raises PoolUnavailableError without one."""
     answer = collector_answer(address, deadline_seconds, ask)
     if answer.source.problem is not None:
         raise PoolUnavailableError(f"collector: {answer.source.problem}")
     value: T = answer.value
     return value
-
-
-def with_address(address: Optional[str], problem: str) -> str:
-    """``problem`` of a collector with its address, and the place where that is written."""
-    address = address or param("COLLECTOR_HOST")
-    place = "; see pool.collector in the configuration, or CONDOR_CONFIG"
-    has_remedy = STRANGER in problem  # it answered at this address
-    return f"{f'{address}: ' if address else ''}{problem}{'' if has_remedy else place}"
 
 
 def param(name: str) -> str:
@@ -163,19 +154,16 @@ def slots(
     collector: Any, constraint: Optional[str] = None, projection: Sequence[str] = ()
 ) -> list[Any]:
     """Ads of partitionable and static slots that a collector has; parameters as for `query`."""
-    both = f"({NOT_DYNAMIC}) && ({constraint})" if constraint else NOT_DYNAMIC
+    both = f"({_NOT_DYNAMIC}) && ({constraint})" if constraint else _NOT_DYNAMIC
     return query(collector, "Slot", both, projection)
 
 
 def slots_in_parts(
     collector: Any, machines: Sequence[str], projection: Sequence[str]
 ) -> Iterator[list[Any]]:
-    """Ads of `slots` of these machines, lower case and sorted, of some `PART_MACHINES` at a time.
-
-    Who drops each part before the next one needs memory for one: an ad takes 25 KiB.
-    """
-    for first in range(0, len(machines), PART_MACHINES):
-        part = machines[first : first + PART_MACHINES]
+    """Ads of `slots` of these machines, lower case and sorted, in parts: an ad takes 25 KiB."""
+    for first in range(0, len(machines), _PART_MACHINES):
+        part = machines[first : first + _PART_MACHINES]
         within = None
         if len(part) < len(machines):
             within = f"Machine >= {quoted(part[0])} && Machine <= {quoted(part[-1])}"
@@ -184,18 +172,17 @@ def slots_in_parts(
 
 def locations(collector: Any, kind: str) -> list[dict[str, str]]:
     """Locations of the daemons of a kind (``Schedd``, ``Negotiator``) that a collector knows."""
-    return [
-        {name: value for name in LOCATION if (value := text(ad.get(name))) is not None}
-        for ad in query(collector, kind, projection=LOCATION)
-        if text(ad.get("Name"))
-    ]
+    ads = query(collector, kind, projection=LOCATION)
+    return [location for location in map(location_of, ads) if location.get("Name")]
+
+
+def location_of(ad: Any) -> dict[str, str]:
+    """Location in a daemon's ad."""
+    return {name: value for name in LOCATION if (value := text(ad.get(name))) is not None}
 
 
 def grouped(schedd: Any, constraint: str, keys: Sequence[str], limit: int = -1) -> list[Any]:
-    """Jobs counted by the schedd: an ad for each combination of ``keys``, with JobCount and JobIds.
-
-    The schedd applies the constraint to these ads too: attributes that it names must be keys.
-    """
+    """Jobs counted by the schedd by ``keys``, which are all that the constraint may name."""
     by = {"opts": bindings().QueryOpt.GroupBy, "limit": limit}
     return list(schedd.query(constraint=constraint, projection=list(dict.fromkeys(keys)), **by))
 
@@ -203,7 +190,7 @@ def grouped(schedd: Any, constraint: str, keys: Sequence[str], limit: int = -1) 
 def factories(schedd: Any) -> list[Any]:
     """Ads of the clusters of which some jobs are not materialised (max_idle, max_materialize)."""
     constraint = "ProcId =?= undefined && JobMaterializeNextProcId =!= undefined"
-    clusters = {"opts": bindings().QueryOpt.IncludeClusterAd, "limit": MOST_FACTORIES}
+    clusters = {"opts": bindings().QueryOpt.IncludeClusterAd, "limit": _MOST_FACTORIES}
     return list(schedd.query(constraint, **clusters))
 
 
@@ -237,10 +224,7 @@ def within(name: str, ranges: Sequence[tuple[int, int]]) -> str:
 
 
 def identity(location: Any, command: str) -> Optional[tuple[str, str]]:
-    """Identity of this process for a daemon that lets it use a command or level, and the method.
-
-    None if the daemon does not let it. ``location`` is a location or its ClassAd.
-    """
+    """Identity and method by which a daemon lets this process use a command; None if not."""
     try:
         answer = bindings().ping(ad_of(location), command)
     except (bindings().HTCondorException, ValueError):
@@ -253,10 +237,9 @@ def identity(location: Any, command: str) -> Optional[tuple[str, str]]:
 def collector_identity(collector: Any, command: str) -> Optional[tuple[str, str]]:
     """User and method, as of `identity`, for a collector of the bindings."""
     try:
-        location = collector.locate(bindings().DaemonType.Collector)
+        return identity(collector.locate(bindings().DaemonType.Collector), command)
     except bindings().HTCondorException:
         return None
-    return identity(location, command)
 
 
 def authenticate(*, always: bool) -> None:
@@ -281,33 +264,104 @@ def withdraw(collector: Any, kind: str, constraint: str) -> None:
 
 
 def why_silent(written: str, daemon: str, error: Exception) -> str:
-    """Reason why a daemon (``SCHEDD``) did not answer at the first of the addresses ``written``.
-
-    Its connection, this user's authentication, or READ: HTCondor's library says "Failed
-    communication" of all of them.
-    """
-    address = address_of(written)
-    if type(error).__name__ != "HTCondorException" or address is None:
+    """Reason why a daemon (``SCHEDD``) did not answer at the first of the addresses ``written``."""
+    match = _ADDRESS.match(written.strip())
+    if type(error).__name__ != "HTCondorException" or match is None:
         return words(error)
+    host, port = match["v6"] or match["host"], int(match["port"] or _COLLECTOR_PORT)
+    place, more = f"{host}:{port}", match["more"] or ""
     try:
-        peer = peer_at(address, daemon)
-    except UnreachableError as reason:
-        return str(reason)
-    return _refused(peer, daemon) or words(error)
+        with socket.create_connection((host, port), _CONNECT_SECONDS) as connection:
+            ip, own_ip = connection.getpeername()[0], connection.getsockname()[0]
+            fault = _fault(connection, more)
+    except (socket.gaierror, UnicodeError, OverflowError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        return f"no such host: {host} ({reason}); correct the name, or DNS or /etc/hosts here"
+    except ConnectionRefusedError:
+        fact = f"nobody listens at {place}: {daemon} does not run there, or has another port"
+        return f"{fact}; see its log there"
+    except OSError as problem:
+        fact = f"no connection to {place}: {problem.strerror or problem}"
+        return f"{fact}; see whether that machine is up, and for a firewall between"
+    if fault:
+        return fault.format(place=place, daemon=daemon)
+    location = {"MyAddress": f"<{f'[{ip}]' if ':' in ip else ip}:{port}{more}>"}
+    return _refused(location, daemon, is_local=ip == own_ip) or words(error)
 
 
-def _refused(peer: Peer, daemon: str) -> Optional[str]:
+def _refused(location: Location, daemon: str, *, is_local: bool) -> Optional[str]:
     """Reason why READ is denied to this process; None if it is not."""
-    location = {"MyAddress": peer.sinful}
     if identity(location, "READ") is not None:
         return None
     # Everybody who can authenticate, or need not, may do nothing.
     name, method = identity(location, "DC_NOP") or (UNKNOWN_USER, "")
     if name == UNKNOWN_USER:
-        old = f" (FS fails with HTCondor before {FS_BOUND_SINCE})" if peer.is_local else ""
+        old = f" (FS fails with HTCondor before {_FS_BOUND_SINCE})" if is_local else ""
         return f"{STRANGER}{old}; {token_remedy(daemon, param('UID_DOMAIN'))}"
     return (
         f"READ is denied to {name} (by {method}): write {daemon}.ALLOW_READ = "
         f"$({daemon}.ALLOW_READ) {name} there, see "
         "that no DENY_READ names it, and condor_reconfig"
     )
+
+
+# ---- connections, without the library, which says "Failed communication" of all faults
+
+_COLLECTOR_PORT = 9618
+_CONNECT_SECONDS = 3.0
+HAND_ON_SECONDS = 1.0
+"""shared_port has closed a connection by then that it cannot hand on."""
+_BUSY_SECONDS = 5.0
+"""A daemon that works has looked at a command by then."""
+
+_ADDRESS = re.compile(
+    r"<?(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:?<>\s,]+))(?::(?P<port>\d{1,5}))?"
+    r"(?P<more>\?[^>]*)?>?(?=[,\s]|$)"
+)
+_ENDPOINT = re.compile(r"[?&]sock=([^&>]+)")
+_SHARED_PORT_CONNECT, _DC_AUTHENTICATE = 75, 60010
+"""Commands of HTCondor's protocol: hand on this connection; a command with security follows."""
+
+
+def _fault(connection: socket.socket, more: str) -> str:
+    """Fault of the listener at an invalid command that is sent in two parts; empty without one.
+
+    A daemon waits for the second part, and ends the connection after it. shared_port hands the
+    connection on after the first part, or closes it if nobody takes it.
+    """
+    half = struct.pack(">q", _DC_AUTHENTICATE)
+    first, second = struct.pack(">BI", 1, 2 * len(half)) + half, bytes(len(half))
+    if name := _ENDPOINT.search(more):
+        # Name of the daemon, of this client (none), seconds to hand it on, no further arguments.
+        request = struct.pack(">q", _SHARED_PORT_CONNECT) + name[1].encode() + b"\0\0"
+        request += struct.pack(">qq", int(_BUSY_SECONDS), 0)
+        first = struct.pack(">BI", 1, len(request)) + request + first
+    if _closes(connection, first, HAND_ON_SECONDS):
+        return (
+            "shared_port answers at {place}, and {daemon} behind it does not: it does not run "
+            "there, or has just started; see its log and MasterLog there"
+        )
+    if not _closes(connection, second, _BUSY_SECONDS):
+        return (
+            "{place} takes a command and does not answer: {daemon} is busy or hangs; see its log "
+            "there"
+        )
+    return ""
+
+
+def _closes(connection: socket.socket, part: bytes, patience_seconds: float) -> bool:
+    """Send a part of a command; True if the other end closes the connection then."""
+    end = time.monotonic() + patience_seconds
+    connection.settimeout(patience_seconds)
+    try:
+        connection.sendall(part)
+        while connection.recv(4096):
+            left_seconds = end - time.monotonic()
+            if left_seconds <= 0:  # it sends without end
+                return False
+            connection.settimeout(left_seconds)
+    except socket.timeout:
+        return False
+    except ConnectionError:
+        pass
+    return True

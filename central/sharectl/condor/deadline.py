@@ -13,7 +13,6 @@ import pickle
 import resource
 import select
 import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,12 +21,11 @@ from typing import Any, Callable, NamedTuple, NoReturn, Optional
 from sharectl.condor.service import become_service
 from sharectl.model import Source
 
-PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl(2)."""
 MARK = "SHARECTL_LOADS"
 """Environment variable of the commands that a configuration of HTCondor runs."""
 
 _CHUNK_BYTES = 2**16
+_PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
 
@@ -66,10 +64,7 @@ class _Child:
 
 
 def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
-    """Answers to all questions by name, in their order; none takes longer than its deadline.
-
-    A process that did not answer is killed: none is left behind.
-    """
+    """Answers to all questions by name, in their order; a child that is late is killed."""
     children: dict[int, _Child] = {}
     answers: dict[str, Answer] = {}
     try:
@@ -102,12 +97,8 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
 
 
 def end_with(parent: int) -> None:
-    """Let the kernel end this process as soon as ``parent``, which has started it, is gone.
-
-    It acts whatever ends the parent, and while a library hangs. It stays in force in a program that
-    this process becomes.
-    """
-    _LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    """Let the kernel end this process, or the program that it becomes, once ``parent`` is gone."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != parent:  # it was gone before
         os._exit(1)
 
@@ -115,7 +106,7 @@ def end_with(parent: int) -> None:
 def end_marked(mark: str) -> list[str]:
     """Kill all processes that began with ``mark``, a ``NAME=value``, in their environment.
 
-    Returns the commands of those that this user may kill, whatever became of their parents.
+    Returns their commands.
     """
     commands: list[str] = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -129,40 +120,25 @@ def end_marked(mark: str) -> list[str]:
 
 def limit_memory(more_bytes: int) -> None:
     """Limit this process to its memory and ``more_bytes``; beyond that is a MemoryError."""
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - nothing else is needed of the file
-        now = int(file.read().split()[0]) * resource.getpagesize()
+    now = int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = now + more_bytes
-    resource.setrlimit(
-        resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
-    )
+    most = now + more_bytes if hard == resource.RLIM_INFINITY else min(now + more_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
 
 
 @contextlib.contextmanager
 def _ctrl_c_later() -> Iterator[None]:
-    """Let Ctrl-C act after the body, which forks.
-
-    Callbacks of libraries run at a fork, logging's among them, and Python drops what they raise.
-    """
-    former = signal.getsignal(signal.SIGINT)
-    if former is None or threading.current_thread() is not threading.main_thread():
-        # Only the main thread gets signals, and sets handlers of its own.
-        yield
-        return
-    interrupts: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, _frame: interrupts.append(number))
+    """Let Ctrl-C act after the body: Python drops what callbacks of libraries raise at a fork."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, former)
-    if interrupts:
-        signal.raise_signal(signal.SIGINT)
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def _start(name: str, question: Question) -> tuple[int, _Child]:
     """Pipe of a child that works on a question, and the child."""
-    # os.fork, not multiprocessing, whose import alone takes as long as a query; and not a fresh
-    # process: this one has the bindings loaded.
+    # Not multiprocessing, whose import takes as long as a query; this process has the bindings.
     receiving, sending = os.pipe()
     began = time.monotonic()
     parent = os.getpid()
@@ -178,6 +154,7 @@ def _answer(question: Question, pipe: int, parent: int) -> NoReturn:
     exit_code = 1
     try:
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT,))
             become_service()
             end_with(parent)  # the kernel forgets it where a process gets another user
             if question.more_bytes is not None:

@@ -71,10 +71,7 @@ _MOMENT = re.compile(r"time|currenttime", re.IGNORECASE)
 
 
 def with_clock(expression: str, clock: str) -> str:
-    """``expression``, as HTCondor prints it, with the attribute ``clock`` for the time of day.
-
-    It stands for calls of time() and for the attribute CurrentTime.
-    """
+    """``expression``, as HTCondor prints it, with ``clock`` for time() and CurrentTime."""
     tokens = [match for match in _TOKEN.finditer(expression) if match.lastgroup is not None]
     texts = [token["sign"] or "" for token in tokens] + ["", ""]
     parts, end = [], 0
@@ -90,20 +87,14 @@ def with_clock(expression: str, clock: str) -> str:
     return "".join((*parts, expression[end:]))
 
 
-MAX_CLAUSES = 200
-"""No expression that a person wrote has more; what is beyond is one clause."""
-
+_MAX_CLAUSES, _MAX_ALTERNATIVES = 200, 20
+"""No conjunction and no disjunction that a person wrote has more; a longer one is one clause."""
 MAX_CHARACTERS = 65_536
 """A longer expression is one clause."""
-
-MAX_PARENTHESES = 32
-"""So many pairs are taken from around an expression, each of which is a look at all of it."""
-
-MAX_ALTERNATIVES = 20
-"""No disjunction that a person wrote has more."""
-
-MAX_DEPTH = 8
-"""How many attributes may stand for each other."""
+_MAX_PARENTHESES = 32
+"""Pairs that are taken from around an expression, each of which is a look at all of it."""
+_MAX_DEPTH = 8
+"""Attributes that may stand for each other."""
 
 _COMMENT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
@@ -117,8 +108,7 @@ _WRAPPED = re.compile(
 )
 _LITERALS = frozenset(("true", "false", "undefined", "error"))
 _ALWAYS_OPENED = frozenset(("start", "requirements"))
-"""Names that tell nobody anything: what they stand for is shown even if it is a single clause."""
-
+"""Names whose content is shown even if it is a single clause."""
 _OURS = (
     ("target", re.compile(r"\bt1_Target(?:Admits|Active|Groups|cores)\b", re.IGNORECASE)),
     ("grace", re.compile(r"\b(?:t1_GraceAdmits|MC_GRACE|t1_McRoom\w*)\b", re.IGNORECASE)),
@@ -141,31 +131,22 @@ class Clause(NamedTuple):
     """Attributes in lower case that stand for it, outermost first: ``("start", "admits")``."""
 
 
-def split(expression: str, depth: int = MAX_DEPTH) -> tuple[str, ...]:
+def split(expression: str, depth: int = _MAX_DEPTH) -> tuple[str, ...]:
     """Clauses of ``expression`` without parentheses; itself if it is no conjunction."""
-    if len(expression) > MAX_CHARACTERS:
-        return (expression,)
-    bare = _bare(expression)
-    parts = _parts(bare)
+    parts = _parts(expression)
     if len(parts) == 1 or not depth:
-        return (bare,)
+        return (_bare(expression),)
     return tuple(clause for part in parts for clause in split(part, depth - 1))
 
 
 def alternatives(expression: str) -> tuple[str, ...]:
     """Expressions of which one has to be true; ``expression`` itself if it is no disjunction."""
-    if len(expression) > MAX_CHARACTERS:
-        return (expression,)
-    bare = _bare(expression)
-    parts = _parts(bare, "||")
-    return parts if 1 < len(parts) <= MAX_ALTERNATIVES else (bare,)
+    parts = _parts(expression, "||")
+    return parts if len(parts) <= _MAX_ALTERNATIVES else (_bare(expression),)
 
 
 def clauses(expression: str, attribute: Callable[[str], Optional[str]]) -> tuple[Clause, ...]:
-    """Clauses of ``expression``, those included that attributes stand for.
-
-    ``attribute`` returns the expression of an attribute of the ad, None if it has none.
-    """
+    """Clauses of ``expression``, and those behind attributes, whose text ``attribute`` returns."""
     return tuple(_opened(expression, attribute, ()))
 
 
@@ -195,10 +176,10 @@ def _opened(
     expression: str, attribute: Callable[[str], Optional[str]], through: tuple[str, ...]
 ) -> Iterator[Clause]:
     parts = split(expression)
-    for part in parts if len(parts) <= MAX_CLAUSES else (expression,):
+    for part in parts if len(parts) <= _MAX_CLAUSES else (expression,):
         wrapped = _WRAPPED.fullmatch(part)
         name = name_of(_bare(wrapped["inner"]) if wrapped else part)
-        inside = name and name not in through and len(through) < MAX_DEPTH
+        inside = name and name not in through and len(through) < _MAX_DEPTH
         content = attribute(name) if name and inside else None
         if name is None or content is None:
             yield Clause(part, through)
@@ -209,7 +190,7 @@ def _opened(
             or name in _ALWAYS_OPENED
             or any(len(clause.through) > len(through) + 1 for clause in inner)
         )
-        if not worth or len(inner) > MAX_CLAUSES:
+        if not worth or len(inner) > _MAX_CLAUSES:
             yield Clause(part, through)
         elif wrapped:
             # Not false if none of its clauses is; the same for "is true".
@@ -232,8 +213,9 @@ def _signs(text: str) -> Iterator[tuple[re.Match[str], str, int]]:
 @lru_cache(maxsize=4096)
 def _parts(text: str, operator: str = "&&") -> tuple[str, ...]:
     """Texts between operators that are in no brackets; all of it if a looser one is beside."""
+    text = _bare(text)
     begin, parts = 0, []
-    for token, sign, level in _signs(text):
+    for token, sign, level in _signs(text) if len(text) <= MAX_CHARACTERS else ():
         if not level and sign in _LOOSER[operator]:
             return (text,)
         if not level and sign == operator:
@@ -246,8 +228,10 @@ def _parts(text: str, operator: str = "&&") -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def _bare(text: str) -> str:
     """``text`` without parentheses that are around all of it."""
+    if len(text) > MAX_CHARACTERS:
+        return text
     text = text.strip()
-    for _ in range(MAX_PARENTHESES):
+    for _ in range(_MAX_PARENTHESES):
         if not text.startswith("("):
             break
         end = next((token.end() for token, _, level in _signs(text) if not level), 0)

@@ -46,10 +46,7 @@ class UnreadableConfigurationError(Exception):
 
 @final
 class CondorProcess:
-    """The process, as a context manager; it is started again after it died.
-
-    ``configuration`` is the text of the file that CONDOR_CONFIG names when the library is loaded.
-    """
+    """The process, as a context manager; it is started again after it died."""
 
     def __init__(
         self, configuration: str = DEFAULTS, *, deadline_seconds: float = PROCESS_DEADLINE_SECONDS
@@ -78,12 +75,7 @@ class CondorProcess:
     def values(
         self, macros: Sequence[str], configuration: str, environment: Mapping[str, str]
     ) -> dict[str, str]:
-        """Macro → its expanded text; without those that are not set, or empty.
-
-        ``configuration`` is the text of the file that CONDOR_CONFIG names from now on,
-        ``environment`` has variables for this once. Raises UnreadableConfigurationError if
-        HTCondor cannot use the configuration.
-        """
+        """Macro → its expanded text, of those that are set. Raises UnreadableConfigurationError."""
         self._root.write_text(configuration, encoding="utf-8")
         question = {"macros": list(macros), "environment": dict(environment)}
         return dict(self._ask(question)["values"])
@@ -98,11 +90,7 @@ class CondorProcess:
         slots: Sequence[Mapping[str, str]] = ({},),
         jobs: Sequence[Mapping[str, str]] = ({},),
     ) -> list[Optional[list[list[Any]]]]:
-        """Value of each expression in each slot for each job; None if it cannot be read.
-
-        A value is a bool, a number, ``"undefined"``, ``"error"`` or text. Ads are name →
-        expression.
-        """
+        """Value of each expression in each slot for each job; None if it cannot be read."""
         question = {"expressions": list(expressions), "slots": list(slots), "jobs": list(jobs)}
         return list(self._ask(question)["values"])
 
@@ -162,10 +150,7 @@ class CondorProcess:
 
 
 def refusal(text: str, hidden_folder: str) -> Optional[UnreadableConfigurationError]:
-    """Error from the text of HTCondor's parser, at the innermost line that is the operator's.
-
-    ``hidden_folder`` has files that are not. None if the text is empty.
-    """
+    """Error at the innermost line that is not in ``hidden_folder``; None if the text is empty."""
     reasons: list[str] = []
     place = ""
     for part in _PARTS.split(text):

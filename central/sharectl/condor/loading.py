@@ -29,8 +29,7 @@ _UNREAD = re.compile(r"Can't read (?:\w+ )?config source (?P<file>.+)")
 
 def library() -> Any:
     """Module htcondor2; raises ConfigError if the configuration is missing, faulty or silent."""
-    problem = _problem()
-    if problem is not None:
+    if (problem := _problem()) is not None:
         raise ConfigError([problem])
     import htcondor2
 
@@ -55,7 +54,8 @@ def _problem() -> Optional[str]:
         os.close(output)
         del os.environ[MARK]
     if answer.source.problem is None:
-        return _absent() if not answer.value else None
+        absent = "HTCondor finds no such file, or it is a folder"
+        return None if answer.value else f"{_configuration()}: {absent}; {_REMEDY}, or unset that"
     commands = end_marked(mark)
     if answer.source.seconds >= LOAD_SECONDS:
         return _silence(commands)
@@ -73,13 +73,7 @@ def _try(output: int) -> bool:
 
 
 def _configuration() -> str:
-    named = os.environ.get("CONDOR_CONFIG", "/etc/condor/condor_config")
-    return named or "CONDOR_CONFIG is empty"
-
-
-def _absent() -> str:
-    problem = "HTCondor finds no such file, or it is a folder"
-    return f"{_configuration()}: {problem}; {_REMEDY}, or unset that"
+    return os.environ.get("CONDOR_CONFIG", "/etc/condor/condor_config") or "CONDOR_CONFIG is empty"
 
 
 def _silence(commands: list[str]) -> str:

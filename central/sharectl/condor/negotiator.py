@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import fsum, isnan
 from typing import Any, Optional
@@ -36,10 +37,7 @@ class Cycle:
 
 
 def cycles_and_knobs(location: Mapping[str, str]) -> tuple[list[Cycle], dict[str, int]]:
-    """Last cycles of a negotiator, the newest first, and its values of `KNOBS`, in seconds.
-
-    In a child. It answers between cycles only, but the collector's copy may be 300 s old.
-    """
+    """Last cycles of a negotiator, the newest first, and its values of `KNOBS`, in seconds."""
     ads = query(daemon(location), "Negotiator")
     configuration = macros(location)
     values = {name: str(configuration.get(name)) for name in KNOBS}
@@ -48,7 +46,7 @@ def cycles_and_knobs(location: Mapping[str, str]) -> tuple[list[Cycle], dict[str
 
 
 def cycles_of(ad: Any) -> list[Cycle]:
-    """Cycles that a negotiator's ad tells of (NEGOTIATION_CYCLE_STATS_LENGTH of them)."""
+    """Cycles in a negotiator's ad (NEGOTIATION_CYCLE_STATS_LENGTH of them)."""
     cycles = []
     for index in sorted(int(match[1]) for name in ad if (match := _DURATION.fullmatch(name))):
         duration, period, idle = (
@@ -81,7 +79,6 @@ _OF_GROUP = re.compile(
     rf"({'|'.join((_DYNAMIC, _STATIC, *_SURPLUS))})_"
     r"(?!max_allocation_rounds$|round_robin_rate$)(.+)"
 )
-_PREFIX = re.compile(r"NEGOTIATOR\.", re.IGNORECASE)
 _OWN_PREFIX = re.compile(r"NEGOTIATOR\w*\.", re.IGNORECASE)
 """Prefix of knobs for negotiators, and for those with a local name too."""
 _WRITE = "write GROUP_QUOTA_<group> = number"
@@ -97,10 +94,7 @@ class QuotaKnob:
 
     @property
     def parts(self) -> tuple[str, str]:
-        """Name without case and group, and the group, empty if it is for all; or two empty texts.
-
-        Knobs that do not set quotas have two empty texts.
-        """
+        """Name in lower case without the group, and the group; two empty texts of other knobs."""
         key = self.name.lower()
         match = _OF_GROUP.fullmatch(key)
         return (match[1], match[2]) if match else (key if key in _OF_ALL else "", "")
@@ -124,18 +118,10 @@ class QuotaKnob:
 
     @property
     def number(self) -> Optional[float]:
-        """Number that HTCondor takes it for: a literal, or what an expression comes to; or None.
-
-        Not a number is as good as no knob (param_double in condor_config.cpp).
-        """
-        try:
+        """Number that HTCondor takes it for (param_double), a literal or an expression; or None."""
+        with suppress(ValueError):
             return float(self.value.replace("_", "?"))
-        except ValueError:
-            pass
-        try:
-            value = value_of(expression(self.value), classads().ClassAd())
-        except Exception:  # noqa: BLE001 - the bindings raise several kinds
-            return None
+        value = value_of(expression(self.value), classads().ClassAd())
         return float(value) if type(value) in (bool, int, float) else None
 
 
@@ -149,10 +135,7 @@ class Quota:
 
 
 def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
-    """Knobs of quotas that the negotiator of that name, or the only one, has; in a child.
-
-    Raises PoolUnavailableError if the collector does not know exactly one such negotiator.
-    """
+    """Knobs of quotas of the only negotiator, or that of a name; raises PoolUnavailableError."""
     location = one_of(locations(collector, "Negotiator"), name)
     try:
         configuration = macros(location)
@@ -170,21 +153,17 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
 
 
 def one_of(negotiators: Sequence[Mapping[str, str]], name: Optional[str]) -> Mapping[str, str]:
-    """Location of the negotiator with a name, or of the only one.
-
-    Raises PoolUnavailableError if there is not exactly one.
-    """
+    """Location of the negotiator with a name, or of the only one; raises PoolUnavailableError."""
     matching = [ad for ad in negotiators if name is None or ad["Name"].lower() == name.lower()]
     if len(matching) == 1:
         return matching[0]
-    names = ", ".join(sorted(ad["Name"] for ad in negotiators)) or "none"
+    if not negotiators:
+        fact = "the collector knows no negotiator; see condor_status -negotiator"
+        raise PoolUnavailableError(fact)
+    names = ", ".join(sorted(ad["Name"] for ad in negotiators))
     wanted = f"no negotiator {name}" if name else f"{len(negotiators)} negotiators"
-    raise PoolUnavailableError(
-        f"the collector knows {wanted}, but {names}; write the name of one as "
-        "pledges.negotiator.name"
-        if negotiators
-        else "the collector knows no negotiator; see condor_status -negotiator"
-    )
+    remedy = "write the name of one as pledges.negotiator.name"
+    raise PoolUnavailableError(f"the collector knows {wanted}, but {names}; {remedy}")
 
 
 def names_of(knobs: Iterable[QuotaKnob]) -> list[str]:
@@ -209,11 +188,11 @@ def slots_of(knobs: Iterable[QuotaKnob]) -> Optional[str]:
 def groups_of_knobs(
     knobs: Iterable[QuotaKnob], name: str, pool_weight: Optional[float]
 ) -> list[Group]:
-    """Groups of knobs of quotas, which count as idle, by name.
+    """Groups of knobs of quotas, which count as idle, by name; of equal knobs the last counts.
 
-    Of a knob that is there twice the last counts. ``name`` stands for the knobs in errors; dynamic
-    quotas are shares of ``pool_weight``, the sum of the weights of all slots, None if not known.
-    The negotiator reads no knob of a group that is not in GROUP_NAMES, and ends on invalid ones.
+    ``name`` stands for the knobs in errors; dynamic quotas are shares of ``pool_weight``, the sum
+    of the weights of all slots, None if not known. The negotiator reads no knob of a group that is
+    not in GROUP_NAMES, and ends on invalid ones.
 
     Raises InputError if a value is invalid, or no quota is set.
     """
@@ -235,16 +214,14 @@ def groups_of_knobs(
         problems.add(name, f"no quota in it; {_WRITE}")
     if problems:
         raise InputError(problems.lines())
-    quotas = {
-        group: Quota(knob.number or 0.0, knob.parts[0] == _STATIC)
-        for group, knob in written.items()
-    }
     # As the negotiator has it, a group without a quota has none to pass on.
-    idle = dict.fromkeys(names_of(by.values()), Quota(0.0, static=False))
+    quotas = dict.fromkeys(names_of(by.values()), Quota(0.0, static=False))
+    for group, knob in written.items():
+        quotas[group] = Quota(knob.number or 0.0, knob.parts[0] == _STATIC)
     on = {parts for parts, knob in by.items() if literal(knob.value)}
     # HTCondor's own default is True.
     oversubscribe = (_OVERSUBSCRIBE, "") in on or (_OVERSUBSCRIBE, "") not in by
-    effective = effective_quotas({**idle, **quotas}, pool_weight, oversubscribe=oversubscribe)
+    effective = effective_quotas(quotas, pool_weight, oversubscribe=oversubscribe)
     groups = []
     for group, knob in sorted(written.items()):
         own = {kind: group if (kind, group) in by else "" for kind in _SURPLUS}
@@ -256,24 +233,20 @@ def groups_of_knobs(
 def effective_quotas(
     configured: Mapping[str, Quota], pool_weight: Optional[float], *, oversubscribe: bool = False
 ) -> dict[str, Optional[float]]:
-    """Group -> weighted slots for it and the groups within it, as the negotiator works them out.
+    """Group → weighted slots for it and the groups within it, as the negotiator works them out.
 
     None where that needs a pool weight that is not known. Static quotas come first, shares are of
-    what these leave, each group is within its parent.
-
-    ``configured`` is dotted group -> its quota, each group's parents among them, names in one case;
-    ``pool_weight`` is the sum of the weights of all slots when nothing runs. To ``oversubscribe``
+    the rest. ``configured`` has each dotted group with its parents. To ``oversubscribe``
     (NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION), static quotas are not cut to what their parent has.
     """
     weights: dict[str, Optional[float]] = {"": pool_weight}
     parents = [""]
-    while parents:
-        parent = parents.pop()
+    for parent in parents:
         within = {
             name: quota for name, quota in configured.items() if name.rpartition(".")[0] == parent
         }
         weights.update(_shared_out(within, weights[parent], oversubscribe=oversubscribe))
-        parents.extend(within)
+        parents += within
     return {name: weights[name] for name in configured if name in weights}
 
 

@@ -33,25 +33,20 @@ _NAMES = """
     t1_overheat
 """
 PROJECTION = tuple(_NAMES.split())
-"""Attributes that t1_TargetActive, MC_GRACE and t1_GraceActive are made of, and what jobs report.
-
-With one missing, expressions that name it have another value here than on the node.
-"""
+"""All attributes that t1_TargetActive, MC_GRACE and t1_GraceActive are made of: an expression that
+lacks one has another value here than on the node."""
 CLOCKS_DIFFER_SECONDS = 60
 """t1_clocks_differ_seconds of the snippet: START ignores times that are further ahead."""
 MOST_STALE_SECONDS = 604_800
 """A week: figures of a node that are older than that are ignored."""
-_NOTHING_PUBLISHED = (nodes.NO_FILE, nodes.NO_AD, nodes.EXPIRED)
+_UNPUBLISHED = (nodes.NO_FILE, nodes.NO_AD, nodes.EXPIRED)
 """Codes also of nodes for which nothing was published: no refusal by itself."""
 INSTALLED = (
     f"{PARTITIONABLE} && (t1_Enabled =?= true "
     "|| (t1_Enabled =?= undefined && t1_JobCtlReason =!= undefined))"
 )
-"""Constraint of slots with the execute point's snippet, not switched off by SHARECTL_ENABLED.
-
-It holds while job_ctl is late, the file `disabled` exists or the node drains: a share of the nodes
-stays the same ones then.
-"""
+"""Constraint of slots with the execute point's snippet, not switched off by SHARECTL_ENABLED. It
+holds while job_ctl is late or the node drains: a share of the nodes stays the same ones then."""
 BYPASSED = (
     f'{PARTITIONABLE} && Draining =!= true && State =!= "Drained" '
     '&& regexp("MY[.]t1_TargetAdmits", unparse(Start)) =?= false'
@@ -63,7 +58,7 @@ BYPASSED = (
 
 @dataclass(frozen=True)
 class SlotFacts:
-    """A slot, as its ad tells; the ad is read once."""
+    """A slot at one moment."""
 
     machine: str
     """Host name, lower case; empty if it is no host name."""
@@ -94,11 +89,6 @@ class SlotFacts:
     def short_name(self) -> str:
         """Host name without its domain."""
         return self.machine.partition(".")[0]
-
-    @property
-    def refusal(self) -> Optional[str]:
-        """Code by which the node refuses what was published; None where it refuses nothing."""
-        return None if self.code in (None, *nodes.QUIET, *_NOTHING_PUBLISHED) else self.code
 
 
 def facts_of(ad: Any, now: int, stale_seconds: int) -> SlotFacts:
@@ -152,11 +142,7 @@ def is_draining(ad: Any) -> bool:
 
 
 def code_of(ad: Any, stale_seconds: int) -> Optional[str]:
-    """Code of job_ctl; `nodes.STALE` if its last run is too old for START.
-
-    The age is that of START: by the ad's own time, which is the node's clock. How often ads are
-    sent, and how well clocks agree, do not count.
-    """
+    """Code of job_ctl; `nodes.STALE` if its last run is too old for START, by the node's clock."""
     code = text(evaluated(ad, "t1_JobCtlReason"))
     if code is None:
         return None
@@ -167,8 +153,8 @@ def code_of(ad: Any, stale_seconds: int) -> Optional[str]:
 
 def _is_hot(ad: Any) -> bool:
     written = ad.get("t1_overheat")
-    if written is None or isinstance(written, (bool, int, str)):
-        return flag(ad, "t1_overheat") is True
+    if isinstance(written, str):
+        return False
     return is_true(value_of(expression(with_clock(str(written), "MY.MyCurrentTime")), ad))
 
 
@@ -179,30 +165,27 @@ def obedience_of(facts: Iterable[SlotFacts]) -> tuple[Optional[int], Optional[st
     """Newest plan that a slot of a node acts on, and the first refusal; None where unknown."""
     every = list(facts)
     newest = max((slot.sequence for slot in every if slot.sequence is not None), default=None)
-    return newest, next((slot.refusal for slot in every if slot.refusal), None)
+    codes = (slot.code for slot in every if slot.code not in (None, *nodes.QUIET, *_UNPUBLISHED))
+    return newest, next(codes, None)
 
 
 def deaf_code(facts: Iterable[SlotFacts]) -> Optional[str]:
     """Reason of `sharectl.plan.nodes.DEAF` why no target acts on a node with these slots."""
     able = [slot for slot in facts if slot.is_partitionable]
+    has_code = any(slot.code for slot in able)
     if not able:
         return nodes.NO_PARTITIONABLE_SLOT
-    has_code = any(slot.code for slot in able)
     if not has_code and not any(slot.has_snippet for slot in able):
         return nodes.NO_SNIPPET
     if any(slot.switched_off for slot in able):
         return nodes.SWITCHED_OFF
-    is_stale = not has_code or obedience_of(able)[1] == nodes.STALE
-    return nodes.STALE if is_stale else None
+    return nodes.STALE if not has_code or obedience_of(able)[1] == nodes.STALE else None
 
 
 def ask(
     collector: Optional[str], name: str, now: int, stale_seconds: int, deadline_seconds: float
 ) -> NodeWords:
-    """State of the node of that short or full host name at Unix time ``now``; never raises.
-
-    ``collector`` is an address; None for the pool of this machine's configuration.
-    """
+    """State of the node of that short or full host name at Unix time ``now``; never raises."""
     if not HOST_NAME.fullmatch(name):
         return NodeWords(problem="it has no host name")
 
@@ -210,9 +193,8 @@ def ask(
         names = (*PROJECTION, "t1_TargetSequence", "Requirements", *OF_SLOTS)
         ads = query(pool, "Slot", constraint_of(name), names)
         times = [opens_at(row_of(ad), now) for ad in ads]
-        opens = [at for at in times if at is not None]
-        at = min(opens) if opens and len(opens) == len(times) else None
-        return replace(words_of(ads, now, stale_seconds), opens_at=at)
+        opens = None if None in times else min(filter(None, times), default=None)
+        return replace(words_of(ads, now, stale_seconds), opens_at=opens)
 
     try:
         return ask_collector(collector, deadline_seconds, look)
@@ -258,13 +240,10 @@ class InControl(NamedTuple):
 
 def met_by(collector: Any, config: NodesConfig) -> Met:
     """Nodes that meet each constraint that `in_control` wants."""
-    written = [
-        by.expression
-        for by in (config.controlled, config.reserved)
-        if isinstance(by, ControlledConstraint)
-    ]
+    by = (config.controlled, config.reserved)
+    written = [choice.expression for choice in by if isinstance(choice, ControlledConstraint)]
     return {
-        constraint: frozenset(machine_of(ad) for ad in slots(collector, constraint, ["Machine"]))
+        constraint: frozenset(map(machine_of, slots(collector, constraint, ["Machine"])))
         for constraint in (INSTALLED, BYPASSED, *written)
     }
 
@@ -272,11 +251,9 @@ def met_by(collector: Any, config: NodesConfig) -> Met:
 def in_control(
     config: NodesConfig, machines: Collection[str], met: Met, *, observes: bool
 ) -> InControl:
-    """Nodes under control among ``machines``; constraints that ``met`` lacks are not known.
-
-    While sharectl observes a pool in which no node has the snippet, it plans as if all had it.
-    """
+    """Nodes under control among ``machines``; constraints that ``met`` lacks are not known."""
     installed = met.get(INSTALLED)
+    # Without any snippet a plan that only observes is made as if all nodes had it.
     rehearsed = observes and installed is not None and installed.isdisjoint(machines)
 
     def chosen(by: Controlled, able: Any) -> frozenset[str]:
@@ -309,40 +286,26 @@ class Awaited(NamedTuple):
     """Nodes of which the last cycle saw cores stand free under a target."""
 
 
-NOTHING_AWAITED = Awaited()
-
-
 def look_at_nodes(
     collector: Any, now: int, awaited: Awaited, config: NodesConfig, *, observes: bool
 ) -> dict[str, Any]:
-    """Status of all partitionable slots that a collector of the bindings knows; see `status_of`."""
+    """Status of all partitionable slots that a collector of the bindings knows; see `counts_of`."""
     ads = query(collector, "Slot", PARTITIONABLE, PROJECTION)
-    met, machines = met_by(collector, config), {*map(machine_of, ads)}
-    expected = in_control(config, machines, met, observes=observes).expected
-    return status_of(ads, now, config.job_ctl_stale_seconds, awaited, expected)
-
-
-def status_of(
-    ads: Iterable[Any],
-    now: int,
-    stale_seconds: int,
-    awaited: Awaited = NOTHING_AWAITED,
-    expected: Optional[Collection[str]] = None,
-) -> dict[str, Any]:
-    """`counts_of` slots with these ads at Unix time ``now``; see `facts_of`."""
-    return counts_of([facts_of(ad, now, stale_seconds) for ad in ads], awaited, expected)
+    facts = [facts_of(ad, now, config.job_ctl_stale_seconds) for ad in ads]
+    machines = {slot.machine for slot in facts}
+    control = in_control(config, machines, met_by(collector, config), observes=observes)
+    return counts_of(facts, awaited, control.expected)
 
 
 def counts_of(
-    facts: Sequence[SlotFacts], awaited: Awaited, expected: Optional[Collection[str]] = None
+    facts: Sequence[SlotFacts], awaited: Awaited, expected: Collection[str]
 ) -> dict[str, Any]:
     """Slots counted by what they do, as ``status --json``.
 
     Reasons are codes of `sharectl.plan.nodes`; ``refusing`` are those that keep targets from nodes
-    that should find some. These and the versions are of the host names ``expected`` to act, None:
-    of all.
+    that should find some. These and the versions are of the host names ``expected`` to act.
     """
-    acting = [slot for slot in facts if expected is None or slot.machine in expected]
+    acting = [slot for slot in facts if slot.machine in expected]
     versions = [
         (nodes.version_of(slot.version), slot.machine)
         for slot in acting

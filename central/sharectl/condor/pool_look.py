@@ -19,6 +19,7 @@ from sharectl.condor.daemons import (
     UNSET,
     Location,
     bindings,
+    location_of,
     macros,
     query,
     schedd,
@@ -39,7 +40,7 @@ from sharectl.condor.node_ads import (
     reason_of,
 )
 from sharectl.model import PoolConfig
-from sharectl.plan.nodes import HOST_NAME, NOT_PUBLISHED, NodesConfig
+from sharectl.plan.nodes import NOT_PUBLISHED, NodesConfig
 from sharectl.words import shown
 
 Version = tuple[int, ...]
@@ -65,14 +66,11 @@ def version_of(written: str) -> Version:
 
 MOST_ASKED = 8
 """Execute points that are asked for their knobs."""
-MOST_NAMES = 50
+_MOST_NAMES = 50
 """Job transforms and submit requirements of an access point that are read."""
-
-MOST_CHARACTERS = 65_536
+_MOST_CHARACTERS = 65_536
 """Text of a knob that is read."""
-
 _STEPS_SECONDS = (CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
-
 GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
 """Knobs of an access point that say who may choose a job's group."""
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -80,15 +78,15 @@ LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
 _POLICY = "ConsumptionCpus"
 ROUTED_BY = "routed_by"
 """Key, among the knobs of an access point, of the job router that all its jobs came through."""
-DEFRAG_KNOBS = ("DEFRAG_REQUIREMENTS", "DEFRAG_DRAINING_START_EXPR")
+_DEFRAG_KNOBS = ("DEFRAG_REQUIREMENTS", "DEFRAG_DRAINING_START_EXPR")
+_KINDS = ("Collector", "Negotiator", "Schedd", "Defrag")
 
 
 class DaemonLook(NamedTuple):
     """A daemon as the collector has it."""
 
     location: Location
-    version: tuple[int, ...]
-    """Empty if its ad has none."""
+    version: Version
     ahead_seconds: Optional[int]
     """Its clock less the collector's when its ad arrived; None if the ad does not say."""
 
@@ -135,9 +133,6 @@ class PoolLook(NamedTuple):
     control: InControl
 
 
-KINDS = ("Collector", "Negotiator", "Schedd", "Defrag")
-
-
 def look_at_pool(
     collector: Any,
     now: int,
@@ -147,25 +142,22 @@ def look_at_pool(
     observes: bool,
     clauses: Sequence[str],
 ) -> dict[str, Any]:
-    """Status of the nodes as of `status_of`, and ``look``, a `PoolLook`; asked once, in a child.
-
-    ``clauses`` are the attributes that START has to name.
-    """
+    """Counts of `counts_of`, and ``look``, a `PoolLook`; START has to name the ``clauses``."""
     # The collector adds whatever Start asks for: the clauses make the answer no longer.
     own = (*clauses, *LOCATION, "Start", "LastHeardFrom", "State", "Draining", _POLICY)
     ads = query(collector, "Slot", PARTITIONABLE, (*PROJECTION, *own))
     skewed = ahead_seconds(collector)
     times = (*LOCATION, "MyCurrentTime", "LastHeardFrom")
     daemons = {
-        kind: tuple(map(daemon_of, query(collector, kind, projection=times))) for kind in KINDS
+        kind: tuple(map(_daemon_of, query(collector, kind, projection=times))) for kind in _KINDS
     }
     facts = [facts_of(ad, now, config.job_ctl_stale_seconds) for ad in ads]
     machines = {slot.machine for slot in facts}
     control = in_control(config, machines, met_by(collector, config), observes=observes)
     slots = tuple(
         SlotLook(
-            machine=_machine(ad),
-            daemon=daemon_of(ad),
+            machine=slot.machine or shown(text(evaluated(ad, "Machine")) or "without a name"),
+            daemon=_daemon_of(ad),
             code=reason_of(slot),
             refuses=slot.machine in control.expected and keeps_away(slot, awaited),
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
@@ -176,15 +168,12 @@ def look_at_pool(
         )
         for ad, slot in zip(ads, facts)
     )
-    return {
-        **counts_of(facts, awaited, control.expected),
-        "look": PoolLook(slots, daemons, skewed, control),
-    }
+    look = PoolLook(slots, daemons, skewed, control)
+    return {**counts_of(facts, awaited, control.expected), "look": look}
 
 
-def daemon_of(ad: Any) -> DaemonLook:
-    """Daemon of an ad."""
-    location = {name: value for name in LOCATION if (value := text(ad.get(name))) is not None}
+def _daemon_of(ad: Any) -> DaemonLook:
+    location = location_of(ad)
     sent, heard = (whole(evaluated(ad, name), 0) for name in ("MyCurrentTime", "LastHeardFrom"))
     version = version_of(location.get("CondorVersion", ""))
     return DaemonLook(location, version, sent - heard if sent and heard else None)
@@ -193,21 +182,14 @@ def daemon_of(ad: Any) -> DaemonLook:
 @lru_cache(maxsize=1024)
 def missing_clauses(start: str, clauses: tuple[str, ...]) -> tuple[str, ...]:
     """Clauses that can be false while START, as HTCondor prints it, is true."""
-    parts = split(start)
-    return tuple(
-        name
-        for name in clauses
-        if not any(
-            re.fullmatch(rf"MY\.{name}\s*(=!=|isnt)\s*false", part, re.IGNORECASE) for part in parts
-        )
-    )
+    texts = "\n".join(split(start))
+    wanted = r"(?im)^MY\.{}\s*(=!=|isnt)\s*false$"
+    return tuple(name for name in clauses if not re.search(wanted.format(name), texts))
 
 
 def ahead_seconds(collector: Any) -> int:
-    """Seconds by which a collector's clock is ahead of this machine's, at least; 0 if few.
-
-    Its ad of itself is minutes old, so that the collector compares its clock by a constraint.
-    """
+    """Seconds by which a collector's clock is ahead of this machine's, at least; 0 if few."""
+    # Its ad of itself is minutes old, so that the collector compares its clock by a constraint.
     for sign in (1, -1):
         least = 0
         for seconds in _STEPS_SECONDS:
@@ -220,39 +202,29 @@ def ahead_seconds(collector: Any) -> int:
     return 0
 
 
-def _machine(ad: Any) -> str:
-    name = text(evaluated(ad, "Machine")) or ""
-    return name.lower() if HOST_NAME.fullmatch(name) else shown(name) or "without a name"
-
-
 # ---- daemons, asked themselves
 
 
 def ask_daemons(
     look: PoolLook, startds: Iterable[DaemonLook], startd_knobs: Sequence[str], pool: PoolConfig
 ) -> dict[str, Answer]:
-    """Knobs of daemons by kind and name, such as ``schedd ap-1.example.org``; all asked at once.
-
-    An answer is knob, lower case -> text. Negotiators answer between their cycles only.
-    """
+    """Knobs of daemons by kind and name, such as ``schedd ap-1.example.org``; name → text."""
     bindings()
-    negotiators = ("NEGOTIATOR_INTERVAL",)
-    schedds, collector = pool.schedd_deadline_seconds, pool.collector_deadline_seconds
-    rows: list[tuple[str, Iterable[DaemonLook], float, Callable[[Location], Any]]] = [
-        ("schedd", look.daemons["Schedd"], schedds, _of_access_point),
-        ("negotiator", look.daemons["Negotiator"], collector, partial(knobs, names=negotiators)),
-        ("defrag", look.daemons["Defrag"], collector, partial(knobs, names=DEFRAG_KNOBS)),
-        ("startd", startds, collector, partial(knobs, names=startd_knobs)),
+    intervals = partial(knobs, names=("NEGOTIATOR_INTERVAL",))
+    rows: list[tuple[str, Iterable[DaemonLook], Callable[[Location], Any]]] = [
+        ("schedd", look.daemons["Schedd"], _of_access_point),
+        ("negotiator", look.daemons["Negotiator"], intervals),
+        ("defrag", look.daemons["Defrag"], partial(knobs, names=_DEFRAG_KNOBS)),
+        ("startd", startds, partial(knobs, names=startd_knobs)),
     ]
-    questions = {
-        f"{kind} {daemon.name}": Question(
-            partial(ask, daemon.location),
-            seconds,
-            partial(why_silent, daemon.location.get("MyAddress", ""), kind.upper()),
-        )
-        for kind, daemons, seconds, ask in rows
-        for daemon in daemons
-    }
+    questions = {}
+    for kind, daemons, ask in rows:
+        is_schedd = kind == "schedd"
+        seconds = pool.schedd_deadline_seconds if is_schedd else pool.collector_deadline_seconds
+        for daemon in daemons:
+            why = partial(why_silent, daemon.location.get("MyAddress", ""), kind.upper())
+            question = Question(partial(ask, daemon.location), seconds, why)
+            questions[f"{kind} {daemon.name}"] = question
     return ask_all(questions)
 
 
@@ -261,7 +233,7 @@ def knobs(location: Location, names: Iterable[str]) -> dict[str, str]:
     configuration = macros(location)
     written = {name.lower(): name for name in configuration}
     values = {
-        name.lower(): str(configuration.get(written[name.lower()]))[:MOST_CHARACTERS]
+        name.lower(): str(configuration.get(written[name.lower()]))[:_MOST_CHARACTERS]
         for name in names
         if name.lower() in written
     }
@@ -269,10 +241,7 @@ def knobs(location: Location, names: Iterable[str]) -> dict[str, str]:
 
 
 def _of_access_point(location: Location) -> dict[str, str]:
-    """Lists of `GROUP_LISTS`, the rules that they name, `LEFTOVERS` and `ROUTED_BY`.
-
-    READ of the queue is tried by that.
-    """
+    """Lists of `GROUP_LISTS`, the rules that they name, `LEFTOVERS` and `ROUTED_BY`."""
     routed, others = (
         schedd(location).query(constraint, projection=["RoutedBy"], limit=1)
         for constraint in ("RoutedBy isnt undefined", "RoutedBy is undefined")
@@ -282,7 +251,7 @@ def _of_access_point(location: Location) -> dict[str, str]:
     rules = [
         f"{kind}_{name}"
         for kind in ("JOB_TRANSFORM", "SUBMIT_REQUIREMENT")
-        for name in words_of(lists.get(f"{kind}_NAMES".lower(), ""))[:MOST_NAMES]
+        for name in words_of(lists.get(f"{kind}_NAMES".lower(), ""))[:_MOST_NAMES]
     ]
     routed_by = {ROUTED_BY: shown(router)} if router else {}
     return {**lists, **knobs(location, [*rules, LEFTOVERS]), **routed_by}

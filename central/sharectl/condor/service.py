@@ -1,6 +1,6 @@
-"""Questions of root, asked as the service asks them: as its user, with its token.
+"""Questions of root, asked as the service's user with its token.
 
-Root may read on its own host what the service may not: its answers would tell nothing of cycles.
+Root may read on its host what the service may not: its answers would tell nothing of cycles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Optional
 
 USER = "sharectl"
 """User of the units."""
-SETTINGS = Path("/etc/sharectl")
+_SETTINGS = Path("/etc/sharectl")
 TOKENS = "_CONDOR_SEC_TOKEN_DIRECTORY"
 """Environment variable of HTCondor: folder with a copy of the service's token."""
 NO_TOKEN = b"#\n"
@@ -32,17 +32,14 @@ _METHODS = ("SEC_CLIENT_AUTHENTICATION_METHODS", "SEC_DEFAULT_AUTHENTICATION_MET
 
 def pool_of(configuration: Path) -> Optional[str]:
     """Pool of the `sharectl@POOL.service` with that configuration; None for `sharectl.service`."""
-    is_one_of_several = configuration.parent == SETTINGS and configuration.stem != "sharectl"
+    is_one_of_several = configuration.parent == _SETTINGS and configuration.stem != "sharectl"
     return configuration.stem if is_one_of_several else None
 
 
 @contextlib.contextmanager
 def asking_as_service(configuration: Path) -> Iterator[None]:
-    """Let root's children, which ask the daemons, act as the service with that configuration.
-
-    Where there is no user of the service, or a container has one user alone, root asks as root.
-    """
-    token = SETTINGS / f"{pool_of(configuration) or 'pool'}.token"
+    """Let root's children act as the service with that configuration, where its user is there."""
+    token = _SETTINGS / f"{pool_of(configuration) or 'pool'}.token"
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(KeyError, OSError):
             account = pwd.getpwnam(USER)
@@ -54,9 +51,9 @@ def asking_as_service(configuration: Path) -> Iterator[None]:
             # The folder last: in a folder of the service's root would write through its links.
             for path in (copy, folder):
                 os.chown(path, account.pw_uid, account.pw_gid)
-            own = os.environ.get(TOKENS)
+            former = os.environ.get(TOKENS)
             os.environ[TOKENS] = folder
-            stack.callback(_restore, own)
+            stack.callback(_restore, former)
             acting = _SERVICE.set(account)
             stack.callback(_SERVICE.reset, acting)
         yield
@@ -94,7 +91,7 @@ def token_remedy(daemon: str, domain: str) -> str:
             f"`condor_token_create -identity {user.pw_name}@{domain} -authz READ`, and put it into "
             f"{user.pw_dir}/.condor/tokens.d/pool here, owned by {user.pw_name}, mode 0600"
         )
-    token = SETTINGS / copy.name
+    token = _SETTINGS / copy.name
     if copy.read_bytes().strip() in (b"", NO_TOKEN.strip()):
         return (
             "as root on the central manager run `(umask 077 && condor_token_create -identity "

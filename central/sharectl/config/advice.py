@@ -6,6 +6,7 @@ import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from sharectl.config import laws
 from sharectl.config.files import clashes, kept, written
@@ -46,15 +47,9 @@ def findings(config: Config, file: Path) -> tuple[list[str], list[str]]:
 def unit_of(name: str = SERVICE, settings: Sequence[str] = _SETTINGS) -> Unit:
     """Unit that is installed, with its drop-ins; ``settings`` begin with LoadState."""
     command = ["systemctl", "show", name, f"--property={','.join(settings)}"]
+    streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     try:
-        shown = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=_SYSTEMD_SECONDS,
-            check=True,
-        ).stdout
+        shown = subprocess.check_output(command, text=True, timeout=_SYSTEMD_SECONDS, **streams)
     except (OSError, ValueError, subprocess.SubprocessError):
         return {}
     unit = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)

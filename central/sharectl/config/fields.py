@@ -60,18 +60,16 @@ class Key:
         """Numbers that it may be, such as ``whole number, 60 to 86400 seconds``."""
         bounds = self.setting
         kind = "whole number" if self.hint is int else "number"
-        least = (
-            f"{bounds.least or 0:.16g}" if bounds.above is None else f"above {bounds.above:.16g}"
-        )
+        above = "" if bounds.above is None else "above "
         unit = UNITS.get(self.name.rpartition("_")[2], "")
-        return f"{kind}, {least} to {bounds.most or 0:.16g} {unit}".rstrip()
+        least = bounds.above or bounds.least or 0
+        return f"{kind}, {above}{least:.16g} to {bounds.most or 0:.16g} {unit}".rstrip()
 
     def admits(self, number: float) -> bool:
         """Return whether a number is within the bounds."""
-        bounds = self.setting
-        above = bounds.above is None or number > bounds.above
-        least = bounds.least is None or number >= bounds.least
-        return above and least and (bounds.most is None or number <= bounds.most)
+        least, above, most = self.setting.least, self.setting.above, self.setting.most
+        is_least = (least is None or number >= least) and (above is None or number > above)
+        return is_least and (most is None or number <= most)
 
 
 @cache
@@ -84,10 +82,9 @@ def keys_of(section: Any) -> Mapping[str, Key]:
         if setting is None:
             continue
         hint = hints[field.name]
-        kinds = get_args(hint) if get_origin(hint) is Union else (hint,)
-        optional = type(None) in kinds
+        optional = get_origin(hint) is Union and type(None) in get_args(hint)
         if optional:
-            hint = Union[tuple(kind for kind in kinds if kind is not type(None))]
+            hint = Union[tuple(kind for kind in get_args(hint) if kind is not type(None))]
         if setting.inline:
             for name, key in keys_of(hint).items():
                 keys[name] = replace(key, attributes=(field.name, *key.attributes))

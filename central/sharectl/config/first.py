@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, fsum
-from statistics import median
 from textwrap import wrap
 from typing import Optional
 
@@ -19,7 +18,7 @@ from sharectl.errors import AbsentError
 from sharectl.model import DEFAULT_NODE_HS06, OTHER, GroupUsage, PlanLimits, Snapshot
 from sharectl.plan.nodes import NO_SNIPPET, nodes_in_share
 from sharectl.shares.errors import usage_by_group
-from sharectl.times import PERIOD_SECONDS, shown, span, validity_of
+from sharectl.times import shown
 from sharectl.words import counted, printable
 
 MOST_GROUPS = 64
@@ -27,8 +26,6 @@ MOST_GROUPS = 64
 _FIRST_SHARE = 0.05
 _MOST_SIZES = 4
 _LINE_CHARACTERS = 98
-_BRIEF_SECONDS, _BRIEF_PERIOD_SECONDS = 2 * PERIOD_SECONDS, 120
-"""Median age of jobs below which a shorter period of the timer pays, and that period."""
 
 
 class AnyGroup(Container[str]):
@@ -56,16 +53,16 @@ class FirstLook:
     @cached_property
     def usage(self) -> dict[str, GroupUsage]:
         """Group → its usage: those with jobs by cores held, then those with a quota alone."""
-        snapshot = self.snapshot
-        names = {jobs.group for jobs in snapshot.running}
-        names |= {jobs.group for jobs in snapshot.pending}
-        usage = usage_by_group(snapshot, sorted((names | self.valid_quotas.keys()) - {OTHER}))
+        names = {*self.valid_quotas, *(jobs.group for jobs in self.snapshot.running)}
+        names |= {jobs.group for jobs in self.snapshot.pending}
 
-        def order(name: str) -> tuple[int, int, str]:
-            used = usage[name]
+        def order(row: tuple[str, GroupUsage]) -> tuple[int, int, str]:
+            name, used = row
             return -used.cores, -sum(used.pending_by_cores.values()), name
 
-        return {name: usage[name] for name in sorted(usage, key=order)}
+        return dict(
+            sorted(usage_by_group(self.snapshot, sorted(names - {OTHER})).items(), key=order)
+        )
 
     @property
     def valid_quotas(self) -> dict[str, float]:
@@ -77,11 +74,6 @@ class FirstLook:
     def cores(self) -> int:
         """Cores of all nodes."""
         return sum(node.cores for node in self.snapshot.nodes)
-
-    @property
-    def silent(self) -> int:
-        """Number of nodes that do not publish their power."""
-        return sum(node.power_assumed for node in self.snapshot.nodes)
 
     @property
     def hs06(self) -> float:
@@ -96,8 +88,8 @@ def render(look: FirstLook) -> str:
             f"no job has an AccountingGroup that can be a group; {look.without_quotas}; run "
             "`sharectl init` again when there are jobs, or write groups: by docs/configuration.md"
         )
-    sections = (_head, _mode, _groups, _pledges, _nodes, _control, _cycles, _pool, _publish)
-    return "\n\n".join(filter(None, ("\n".join(section(look)) for section in sections))) + "\n"
+    sections = (_head, _groups, _pledges, _nodes, _control, _pool, _publish)
+    return "\n\n".join("\n".join(section(look)) for section in sections) + "\n"
 
 
 def _comment(text: str) -> Iterator[str]:
@@ -123,9 +115,7 @@ def _head(look: FirstLook) -> Iterator[str]:
         fact = "so its jobs are in none of these numbers; run `sharectl init` again"
         yield from _comment(f"{source.name} did not answer ({source.problem}), {fact}.")
     yield from _comment("sharectl.yaml(5) and docs/configuration.md have all keys.")
-
-
-def _mode(_look: FirstLook) -> Iterator[str]:
+    yield ""
     yield from _comment(
         "Cycles measure, decide and record, and publish no target. Write `steer` to publish them."
     )
@@ -135,8 +125,8 @@ def _mode(_look: FirstLook) -> Iterator[str]:
 def _groups(look: FirstLook) -> Iterator[str]:
     quotas, names = look.valid_quotas, list(look.usage)
     written = [name for name in names if name in quotas] if quotas else names[:MOST_GROUPS]
-    rest = [name for name in names if name not in written]
-    shown_too = rest[:MOST_GROUPS] if quotas else []
+    others = [name for name in names if name not in written]
+    shown_too = others[:MOST_GROUPS] if quotas else []
     yield from _comment("First parts of AccountingGroup, by the cores that their jobs hold now.")
     if not quotas:
         yield from _comment(
@@ -151,7 +141,13 @@ def _groups(look: FirstLook) -> Iterator[str]:
     for name in shown_too:
         yield f"  # {_use_of(look, name)}; no quota: to steer it, write its pledge here"
         yield f"  # {flow(name)}: {{pledge_hs06: }}"
-    yield from _others(look, len(rest) - len(shown_too))
+    other = usage_by_group(look.snapshot, [OTHER])[OTHER]
+    waiting = sum(other.pending_by_cores.values())
+    if other.cores or waiting:
+        fact = f"Jobs whose AccountingGroup begins with no valid name: {other.cores} cores in use"
+        yield from _comment(f"{fact}, {waiting} wait. They count as `other`.")
+    if more := len(others) - len(shown_too):
+        yield from _comment(f"{counted(more, 'group')} more with jobs: see `sharectl snapshot`.")
 
 
 def _use_of(look: FirstLook, name: str) -> str:
@@ -163,32 +159,18 @@ def _use_of(look: FirstLook, name: str) -> str:
         f"{cores}-core jobs: {sizes[cores][0]} run, {sizes[cores][1]} wait"
         for cores in sorted(largest)
     )
-    held = f"{used.cores} cores in use; {jobs or 'no jobs'}"
-    return held if quota is None else f"{held}; quota {quota:.6g} of {look.cores} cores"
+    of_pool = "" if quota is None else f"; quota {quota:.6g} of {look.cores} cores"
+    return f"{used.cores} cores in use; {jobs or 'no jobs'}{of_pool}"
 
 
-def _sizes(look: FirstLook, groups: Iterable[str]) -> dict[int, tuple[int, int]]:
+def _sizes(look: FirstLook, groups: Collection[str]) -> dict[int, tuple[int, int]]:
     """Cores → number of jobs that run and that wait."""
-    names = frozenset(groups)
     running: Counter[int] = Counter()
     pending: Counter[int] = Counter()
-    for held in look.snapshot.running:
-        running[held.cores] += held.jobs if held.group in names else 0
-    for waiting in look.snapshot.pending:
-        pending[waiting.cores] += waiting.jobs if waiting.group in names else 0
-    every = (+running) | (+pending)
-    return {cores: (running[cores], pending[cores]) for cores in sorted(every)}
-
-
-def _others(look: FirstLook, more: int) -> Iterator[str]:
-    """Jobs of no valid group, and groups that are not written; users write such names."""
-    other = usage_by_group(look.snapshot, [OTHER])[OTHER]
-    waiting = sum(other.pending_by_cores.values())
-    if other.cores or waiting:
-        fact = f"Jobs whose AccountingGroup begins with no valid name: {other.cores} cores in use"
-        yield from _comment(f"{fact}, {waiting} wait. They count as `other`.")
-    if more:
-        yield from _comment(f"{counted(more, 'group')} more with jobs: see `sharectl snapshot`.")
+    for count, all_jobs in ((running, look.snapshot.running), (pending, look.snapshot.pending)):
+        for jobs in all_jobs:
+            count[jobs.cores] += jobs.jobs if jobs.group in groups else 0
+    return {cores: (running[cores], pending[cores]) for cores in sorted(+running | +pending)}
 
 
 def _pledges(look: FirstLook) -> Iterator[str]:
@@ -248,36 +230,21 @@ def _control(look: FirstLook) -> Iterator[str]:
     yield f"control: {flow({'multicore_cores': size})}"
 
 
-def _cycles(look: FirstLook) -> Iterator[str]:
-    """Advice for jobs of minutes; nothing for longer ones."""
-    ages: list[int] = []
-    for held in look.snapshot.running:
-        ages += [held.seconds] * held.jobs
-    if ages and median(ages) < _BRIEF_SECONDS:
-        yield from _comment(
-            f"Half of the jobs began in the last {span(ceil(median(ages)))}. If that is usual, a "
-            "cycle each 2 minutes serves groups sooner than each 5, the default. Change "
-            "sharectl.timer as its file says, then write three periods and UPDATE_INTERVAL, 300 s:"
-        )
-        yield f"# validity_seconds: {validity_of(_BRIEF_PERIOD_SECONDS)}"
-
-
 def _pool(look: FirstLook) -> Iterator[str]:
-    keys: dict[str, object] = {}
     if look.collector is not None:
-        keys["collector"] = look.collector
         yield from _comment("From --collector of `sharectl init`.")
-    if look.silent:
+    silent = sum(node.power_assumed for node in look.snapshot.nodes)
+    if silent:
         yield from _comment(
-            f"{look.silent} of {counted(len(look.snapshot.nodes), 'node')} publish no t1_wn_hs06, "
+            f"{silent} of {counted(len(look.snapshot.nodes), 'node')} publish no t1_wn_hs06, "
             f"and count as {DEFAULT_NODE_HS06:g} HS06. Let nodes publish it "
             "(docs/getting-started.md), or write the power of a typical one:"
         )
         yield "# pool: {default_node_hs06: }"
     else:
         yield from _comment("All nodes publish their power, t1_wn_hs06.")
-    if keys:
-        yield f"pool: {flow(keys)}"
+    if look.collector is not None:
+        yield f"pool: {flow({'collector': look.collector})}"
 
 
 def _publish(look: FirstLook) -> Iterator[str]:

@@ -100,10 +100,7 @@ def place_of(full_name: str) -> str:
 def tree_of(
     groups: Mapping[str, GroupConfig], pledge_hs06: Optional[Mapping[str, float]] = None
 ) -> GroupTree:
-    """All groups of every level with their pledges, 0 for one that is not known.
-
-    ``pledge_hs06`` has those of a source by full name, HS06.
-    """
+    """All groups with their pledges, 0 if unknown; ``pledge_hs06`` has those of a source."""
     pledges = _pledges(groups, pledge_hs06 or {})
     return GroupTree({name: pledge or 0.0 for name, pledge in pledges.items()})
 

@@ -9,24 +9,6 @@ takes the file of `control.policy`, None without it, and returns a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from hashlib import sha256
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Optional
-
-from sharectl.config.groups import place_of
-from sharectl.config.load import steering_of
-from sharectl.config.model import OBSERVE, Config
-from sharectl.control.laws import LAWS, LEARNED, LOADED, Control, LawStep, Reading
-from sharectl.control.steering import SteeringConfig
-from sharectl.errors import ConfigError, NewerFileError
-from sharectl.plan.plan import PlanConfig
-from sharectl.shares.groups import GroupTree
-from sharectl.words import printable
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 import contextlib
 import json
 import os
@@ -36,15 +18,40 @@ import socket
 import sys
 import time
 import weakref
-from typing import Callable
+from collections.abc import Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
 
 from sharectl.condor.deadline import end_with, limit_memory
-from sharectl.control.laws import Move, checked, words_of
+from sharectl.config.groups import place_of
+from sharectl.config.load import steering_of
+from sharectl.config.model import OBSERVE, Config
+from sharectl.control.laws import (
+    LAWS,
+    LEARNED,
+    LOADED,
+    Control,
+    LawStep,
+    Move,
+    Reading,
+    checked,
+    words_of,
+)
+from sharectl.control.steering import SteeringConfig
+from sharectl.errors import ConfigError, NewerFileError
+from sharectl.plan.plan import PlanConfig
+from sharectl.shares.groups import GroupTree
+from sharectl.words import printable
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PATIENCE_SECONDS = 20.0
 """Time that a law may take in all, without steps of less than `STEP_SECONDS`."""
 STEP_SECONDS = 0.1
-MORE_BYTES = 2**31
+_MORE_BYTES = 2**31
 """Memory of a law."""
 _MOST_BYTES = 2**20
 
@@ -106,7 +113,7 @@ def _serve(load: Callable[[], LawStep], channel: socket.socket, parent: int) -> 
     try:
         os.setpgid(0, 0)
         end_with(parent)
-        limit_memory(MORE_BYTES)
+        limit_memory(_MORE_BYTES)
         nothing = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):
             os.dup2(nothing, standard)
@@ -169,48 +176,52 @@ def installed() -> Mapping[str, set[EntryPoint]]:
 
 
 def with_laws(steering: SteeringConfig) -> SteeringConfig:
-    """``steering`` with its laws loaded.
+    """``steering`` with its laws loaded; raises ConfigError with all problems of laws that act.
 
-    A law that acts and cannot be loaded is a ConfigError, with all problems. A shadow law that
-    cannot be loaded fails in every cycle instead: it must not stop one.
+    A shadow law that cannot be loaded fails in every cycle instead: it must not stop one.
     """
-    problems: list[str] = []
-    loaded = SteeringConfig(
-        control=_with_law(steering.control, "control", problems),
-        by_group={
-            name: _with_law(control, f"{place_of(name)}.control", problems)
-            for name, control in steering.by_group.items()
-        },
-        entitlement=steering.entitlement,
-    )
-    if problems:
-        raise ConfigError(list(dict.fromkeys(problems)))
+    loaded, of_acting, _ = _with_laws(steering)
+    if of_acting:
+        raise ConfigError(of_acting)
     return loaded
 
 
 def problems(steering: SteeringConfig) -> list[str]:
     """Problems of all laws, also of one that is a shadow."""
-    faults: list[str] = []
-    for control in (steering.control, *steering.by_group.values()):
+    _, of_acting, of_shadows = _with_laws(steering)
+    return list(dict.fromkeys((*of_shadows, *of_acting)))
+
+
+def _with_laws(steering: SteeringConfig) -> tuple[SteeringConfig, list[str], list[str]]:
+    """``steering`` with its laws loaded, problems of those that act, and those of shadows."""
+    of_acting: list[str] = []
+    of_shadows: list[str] = []
+
+    def loaded(control: Control, place: str) -> Control:
         shadow = control.shadow
         if shadow is not None:
-            _loaded(shadow.law, shadow.policy, "control.shadow", faults)
-    try:
-        with_laws(steering)
-    except ConfigError as error:
-        faults += error.problems
-    return list(dict.fromkeys(faults))
+            faults: list[str] = []
+            step = _loaded(shadow.law, shadow.policy, "control.shadow", faults)
+            shadow = replace(shadow, loaded=_failing(faults[0]) if faults else step)
+            of_shadows.extend(faults)
+        step = _loaded(control.law, control.policy, place, of_acting)
+        return replace(control, loaded=step, shadow=shadow)
+
+    control = loaded(steering.control, "control")
+    by_group = {
+        name: loaded(of_group, f"{place_of(name)}.control")
+        for name, of_group in steering.by_group.items()
+    }
+    steering = replace(steering, control=control, by_group=by_group)
+    return steering, list(dict.fromkeys(of_acting)), of_shadows
 
 
 def policy_digests(steering: SteeringConfig) -> dict[str, Optional[str]]:
-    """Path of each policy that a law may read, and the SHA-256 of its content.
-
-    None stands for one that cannot be read. A built-in law reads none.
-    """
+    """Path of each policy that a law may read, and its SHA-256; None if it is unreadable."""
     controls = (steering.control, *steering.by_group.values())
-    acting = [(control.law, control.policy) for control in controls]
-    beside = [(shadow.law, shadow.policy) for c in controls if (shadow := c.shadow) is not None]
-    paths = {path for law, path in (*acting, *beside) if law not in LAWS and path is not None}
+    laws = [(control.law, control.policy) for control in controls]
+    laws += [(control.shadow.law, control.shadow.policy) for control in controls if control.shadow]
+    paths = {policy for law, policy in laws if law not in LAWS and policy is not None}
     return {str(path): _digest(path) for path in sorted(paths)}
 
 
@@ -220,7 +231,7 @@ def plan_config_of(
     """Settings of plans for groups of these pledges.
 
     ``offline`` is for a list of jobs, which has no blocks of cores. Laws are loaded, and raise
-    ConfigError, unless it only ``withdraws`` targets or publishes a plan that was made before.
+    ConfigError, unless a plan only ``withdraws`` targets.
     """
     steering = steering_of(config)
     return PlanConfig(
@@ -239,21 +250,10 @@ def plan_config_of(
 def _digest(path: Path) -> Optional[str]:
     from sharectl.files.files import read_regular
 
-    try:
+    with contextlib.suppress(OSError):
         content, _ = read_regular(path, _MOST_DIGESTED)
-    except OSError:
-        return None
-    return None if content is None else sha256(content).hexdigest()
-
-
-def _with_law(control: Control, place: str, problems: list[str]) -> Control:
-    shadow = control.shadow
-    if shadow is not None:
-        faults: list[str] = []
-        step = _loaded(shadow.law, shadow.policy, "control.shadow", faults)
-        shadow = replace(shadow, loaded=_failing(faults[0]) if faults else step)
-    step = _loaded(control.law, control.policy, place, problems)
-    return replace(control, loaded=step, shadow=shadow)
+        return None if content is None else sha256(content).hexdigest()
+    return None
 
 
 def _loaded(
@@ -279,27 +279,22 @@ def _learned(path: Optional[Path]) -> LawStep:
     remedy = "write it by `sharectl learn`, or name another"
     try:
         policy = Document(path, MAX_BYTES).read(lambda content: record(Policy, content))
+        problems = [] if policy is None else list(faults(policy))
     except DocumentError as error:
-        raise ConfigError(_of_policy(path, error.problems, remedy)) from error
+        problems = list(error.problems)
     except OSError as error:
-        why = error.strerror or error
-        raise ConfigError([f"policy: {path}: cannot be read: {why}; {remedy}"]) from error
+        problems = [f"cannot be read: {error.strerror or error}"]
     except NewerFileError as error:
-        fault = f"schema_version {error.version} is of a newer sharectl"
-        raise ConfigError(_of_policy(path, [fault], remedy)) from error
+        problems = [f"schema_version {error.version} is of a newer sharectl"]
+    words = [printable(problem, _MOST_WORDS) for problem in problems[:_MOST_PROBLEMS]]
+    lines = [f"policy: {path}: {problem}; {remedy}" for problem in words]
+    if more := len(problems) - len(words):
+        lines.append(f"policy: {path}: and {more} more problems")
+    if lines:
+        raise ConfigError(lines)
     if policy is None:
         raise ConfigError([f"policy: there is no {path} on this machine; {remedy}"])
-    if wrong := faults(policy):
-        raise ConfigError(_of_policy(path, wrong, remedy))
     return law_of(policy)
-
-
-def _of_policy(path: Path, faults: Sequence[str], remedy: str) -> list[str]:
-    """Problems of a policy, those of a hostile one cut to a page."""
-    words = [printable(fault, _MOST_WORDS) for fault in faults[:_MOST_PROBLEMS]]
-    more = len(faults) - len(words)
-    lines = [f"policy: {path}: {problem}; {remedy}" for problem in words]
-    return [*lines, f"policy: {path}: and {more} more problems"] if more else lines
 
 
 def _of_package(name: str, policy: Optional[Path]) -> LawStep:
@@ -328,5 +323,4 @@ def _failing(problem: str) -> LawStep:
     def fail(_state: Mapping[str, float], _reading: Reading, _dt_seconds: float) -> NoReturn:
         raise ValueError(problem)
 
-    law: LawStep = fail
-    return law
+    return fail

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
-from sharectl.config.groups import GroupControlConfig, all_groups, group_faults
+from sharectl.config.groups import all_groups, group_faults
 from sharectl.config.model import TARGETS_FILE, Config, HistoryConfig
 from sharectl.config.read import Reader
 from sharectl.config.text import as_data, flow
@@ -17,14 +17,12 @@ from sharectl.control.setpoints import Loans
 from sharectl.control.steering import SteeringConfig
 from sharectl.errors import ConfigError, SettingError
 from sharectl.files import yaml
-from sharectl.files.yaml import Tree, ValuePath, problem_lines, text_of
+from sharectl.files.yaml import ValuePath, problem_lines, text_of
 from sharectl.model import Way
 from sharectl.shares.pledges import SOURCES
 from sharectl.words import quoted, shown
 
 T = TypeVar("T")
-_LEAST = "write at least groups: {cms: {pledge_hs06: 87100}}"
-
 REPLAYED = ("control", "validity_seconds")
 """Keys of the top level that a replay decides by, and all that is below them."""
 REPLAYED_OF_GROUPS = ("control", "max_borrowed_hs06", "max_lent_hs06")
@@ -46,25 +44,19 @@ def load(path: Path) -> Config:
 def parse(text: str, name: str) -> Config:
     """Configuration of the YAML ``text``; ``name`` is that of the file. Raises as `load`."""
     tree = yaml.read(text)
-    config = _judged(tree)
-    if config is None or tree.faults:
-        raise ConfigError(problem_lines(name, text, tree.faults))
-    return config
-
-
-def _judged(tree: Tree) -> Optional[Config]:
-    """Configuration as far as it is sound; the tree gets the faults of and between sections."""
     reader = Reader(tree, Config, _source(tree.data))
-    if not isinstance(tree.data, dict):
+    if isinstance(tree.data, dict):
+        config: Config = reader.section(Config, _with_files(tree.data), ())
+        faults = () if ("groups",) in reader.broken else group_faults(config.groups)
+        for path, message in (*faults, *_published_twice(config.publish or ())):
+            reader.fault(path, message)
+        if not tree.faults:
+            return replace(config, written=frozenset(tree.keys))
+    elif () not in tree.refused:
         fact = "empty" if tree.data is None else "not a mapping of keys to values"
-        if () not in tree.refused:
-            reader.fault((), f"the file is {fact}; {_LEAST}")
-        return None
-    config: Config = reader.section(Config, _with_files(tree.data), ())
-    faults = () if ("groups",) in reader.broken else group_faults(config.groups)
-    for path, message in (*faults, *_published_twice(config.publish or ())):
-        reader.fault(path, message)
-    return replace(config, written=frozenset(tree.keys))
+        least = "write at least groups: {cms: {pledge_hs06: 87100}}"
+        reader.fault((), f"the file is {fact}; {least}")
+    raise ConfigError(problem_lines(name, text, tree.faults))
 
 
 def _source(data: Any) -> Optional[str]:
@@ -77,13 +69,14 @@ def _source(data: Any) -> Optional[str]:
 def _with_files(data: Mapping[str, Any]) -> dict[str, Any]:
     """``data`` with the files that lie in ``state_directory`` where nothing else is written."""
     folder, history = data.get("state_directory"), data.get("history", {})
-    sound = isinstance(folder, str) and folder.startswith("/") and folder.isprintable()
-    if not isinstance(folder, str) or not sound or not isinstance(history, dict):
+    if not isinstance(folder, str) or not isinstance(history, dict):
+        return dict(data)
+    if not folder.startswith("/") or not folder.isprintable():
         return dict(data)
     files = (HistoryConfig.jobs_file, HistoryConfig.errors_log, TARGETS_FILE)
-    jobs_file, errors_log, targets = (str(Path(folder, file.name)) for file in files)
-    own = {"jobs_file": jobs_file, "errors_log": errors_log}
-    return {"publish": [{"file": targets}], **data, "history": {**own, **history}}
+    jobs_file, errors_log, targets = (f"{Path(folder, file.name)}" for file in files)
+    logs = {"jobs_file": jobs_file, "errors_log": errors_log, **history}
+    return {"publish": [{"file": targets}], **data, "history": logs}
 
 
 def _published_twice(ways: Sequence[Way]) -> Iterator[tuple[ValuePath, str]]:
@@ -93,56 +86,34 @@ def _published_twice(ways: Sequence[Way]) -> Iterator[tuple[ValuePath, str]]:
         kind = "https" if way.https is not None else "collector"
         at = way.https.url if way.https is not None else way.collector and kind
         if at and seen.setdefault(at, number) != number:
-            message = f"is the same as publish[{seen[at]}]; keep one of them"
-            yield ("publish", number, kind), message
+            yield ("publish", number, kind), f"is the same as publish[{seen[at]}]; keep one of them"
 
 
 def steering_of(config: Config) -> SteeringConfig:
     """Setpoints and controllers, for `sharectl.control.steering.steer`; no law is loaded."""
-    control = config.control
-    return SteeringConfig(
-        control=_control(config, ()),
-        by_group={
-            name: _control(config, own)
-            for name, line in all_groups(config.groups)
-            if (own := [group.control for group in line if group.control is not None])
-        },
-        entitlement=replace(
-            control.entitlement,
-            loans=Loans(
-                max_lent_hs06=_bounds(config, "max_lent_hs06"),
-                max_borrowed_hs06=_bounds(config, "max_borrowed_hs06"),
-            ),
-        ),
-    )
-
-
-def _bounds(config: Config, key: str) -> dict[str, float]:
-    """Group → its ``key``, where it is written."""
-    groups = all_groups(config.groups)
-    return {name: hs06 for name, line in groups if (hs06 := getattr(line[-1], key)) is not None}
-
-
-def _control(config: Config, own: Iterable[GroupControlConfig]) -> Control:
-    """Law of a group: its own, else that of the group above it, else that of ``control``."""
     acting = config.control.acting
-    laws = [acting.law, *(part.law for part in own if part.law is not None)]
-    return replace(acting, law=laws[-1])
+    by_group: dict[str, Control] = {}
+    most: dict[str, dict[str, float]] = {"max_lent_hs06": {}, "max_borrowed_hs06": {}}
+    for name, line in all_groups(config.groups):
+        controls = [group.control for group in line if group.control is not None]
+        if controls:
+            # Its law, else that of the group above it, else that of all.
+            laws = [acting.law, *(control.law for control in controls if control.law is not None)]
+            by_group[name] = replace(acting, law=laws[-1])
+        for key, bounds in most.items():
+            if (hs06 := getattr(line[-1], key)) is not None:
+                bounds[name] = hs06
+    entitlement = replace(config.control.entitlement, loans=Loans(**most))
+    return SteeringConfig(acting, by_group, entitlement)
 
 
 def overridden(config: Config, settings: Sequence[str]) -> Config:
-    """``config`` with each of ``settings``, such as ``control.law=pid``, judged as a whole.
-
-    Raises SettingError with all problems, if a setting or the whole is wrong.
-    """
+    """``config`` with ``settings``, such as ``control.law=pid``. Raises as `by_settings`."""
     return by_settings(as_data(config), settings, parse) if settings else config
 
 
 def by_settings(data: dict[str, Any], settings: Sequence[str], make: Callable[[str, str], T]) -> T:
-    """Value that ``make`` makes of YAML and a name: that of ``data``, changed by ``settings``.
-
-    Raises SettingError with all problems, if a setting or the whole is wrong.
-    """
+    """Value that ``make`` makes of YAML: of ``data`` with ``settings``. Raises SettingError."""
     problems: list[str] = []
     for setting in settings:
         try:

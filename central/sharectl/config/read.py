@@ -38,8 +38,8 @@ _SCIENTIFIC = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{0,20})?[eE][-+]?[0-9]{1,2}")
 class Reader:
     """Reader of one file; the faults of its tree grow.
 
-    A value that cannot be used is None in the record, whatever its type, and its path is in
-    ``broken``: what is checked between values says nothing of those.
+    A value that cannot be used is None in the record, and its path is in ``broken``: checks between
+    values leave those out.
     """
 
     def __init__(self, tree: Tree, top: type, source: Optional[str] = None) -> None:
@@ -59,22 +59,12 @@ class Reader:
         index = next((index for index in indices if index is not None), self.tree.start)
         self.faults.append(Fault(index, path, message))
 
-    def unknown_keys(self, section: type, value: Mapping[str, Any], path: ValuePath) -> bool:
-        """Note the keys that a section does not have; False without one."""
-        keys = keys_of(section)
-        unknown = [name for name in value if name not in keys]
-        for name in unknown:
-            if (*path, name) not in self.tree.refused:
-                self.fault((*path, name), f"unknown key; {self._advice(name, keys)}")
-        return bool(unknown)
-
     def _advice(self, name: str, keys: Iterable[str]) -> str:
         """Section in which ``name`` is a key, or the most similar one of ``keys``."""
         for at, section in sections_of(self.top).items():
             if name in keys_of(section):
-                return (
-                    f"write it {f'under {place(at)}' if at else 'at the top level, not indented'}"
-                )
+                where = f"under {place(at)}" if at else "at the top level, not indented"
+                return f"write it {where}"
         return did_you_mean(name, keys, f"write one of {', '.join(keys)}")
 
     def section(self, section: type, value: Any, path: ValuePath) -> Any:
@@ -92,12 +82,13 @@ class Reader:
                 self.fault(at, f"is missing; write {_EXAMPLES.get(name, name)}")
                 self.broken.add(at)
                 values[name] = None
-        if not self.unknown_keys(section, value, path):
-            written = {
-                name
-                for name, content in value.items()
-                if content is not None or (*path, name) in self.tree.refused
-            }
+        unknown = [name for name in value if name not in keys]
+        for name in unknown:
+            if (*path, name) not in self.tree.refused:
+                self.fault((*path, name), f"unknown key; {self._advice(name, keys)}")
+        if not unknown:
+            refused = self.tree.refused
+            written = {key for key in value if value[key] is not None or (*path, key) in refused}
             for message in faults_between(section, written, self.source):
                 self.fault(path, message)
         return record_of(section, values)

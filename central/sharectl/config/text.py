@@ -20,7 +20,7 @@ _DEFAULT = "  # default"
 
 
 def as_data(section: Any, *, nulls: bool = True) -> dict[str, Any]:
-    """Plain data of a configuration or a section; groups and ways to publish leave out nulls."""
+    """Plain data of a configuration or a section."""
     return {
         key.name: plain(key, value, nulls=nulls)
         for key, value in items_of(section)

@@ -3,7 +3,7 @@
     {"IT-INFN-CNAF": {"name": "…", "accounting_name": "…", "pledges": {"2026": {"Q1": {"cms":
     {"CPU": 87100, …}}}}}}
 
-The year begins in April: its Q4 is January to March of the next. Other parts are not read.
+The year begins in April: its Q4 is January to March of the next.
 """
 
 from __future__ import annotations
@@ -22,14 +22,7 @@ from sharectl.condor.deadline import Question, ask_all
 from sharectl.config.model import CricPledgesConfig
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.model import MAX_HS06
-from sharectl.pledges.join import (
-    Joined,
-    SteeredGroup,
-    copy_in,
-    join,
-    keep_copy,
-    some,
-)
+from sharectl.pledges.join import Joined, SteeredGroup, copy_in, join, keep_copy, some
 from sharectl.shares.pledges import Period, Pledge, jumps, period_at
 from sharectl.times import DAY_SECONDS, span
 from sharectl.words import quoted, shown
@@ -39,11 +32,11 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 2**24
 """Size of an answer that is still read."""
-REFRESH_SECONDS = 6 * 3600
+_REFRESH_SECONDS = 6 * 3600
 """Age of the copy from which CRIC is asked again: pledges change a few times a year."""
-MOST_AGE_SECONDS = 30 * DAY_SECONDS
+_MOST_AGE_SECONDS = 30 * DAY_SECONDS
 """Age from which the copy is not used, and cycles change nothing: a month to mend the access."""
-MOST_FACTOR = 2
+_MOST_FACTOR = 2
 """A pledge that changes by more stays as it was until an operator confirms it."""
 _CHUNK_BYTES = 2**16
 _MORE_BYTES = 8 * MAX_BYTES
@@ -58,10 +51,7 @@ _MOST_PROBLEMS = 10
 def promised(
     content: str, federations: Iterable[str], vos: Iterable[str], period: Period
 ) -> dict[str, Pledge]:
-    """VO → sum of its pledges by ``federations``; a VO without one is absent.
-
-    Raises InputError with the problems of these federations and VOs.
-    """
+    """VO → sum of its pledges by ``federations``; a VO without one is absent. Raises InputError."""
     try:
         answer = _mapping(json.loads(content), "CRIC")
     except (ValueError, RecursionError) as error:
@@ -95,7 +85,11 @@ def _collected(problems: list[str]) -> Iterator[None]:
 
 def _quarter(answer: Mapping[str, Any], name: str, period: Period) -> tuple[dict[str, Any], str]:
     """Pledges of a federation in a period, by VO, and their place."""
-    keys = [name] if name in answer else [key for key in answer if _is_named(answer, key, name)]
+    keys = [name] if name in answer else []
+    for key, federation in answer.items() if not keys else ():
+        of_it = federation if isinstance(federation, dict) else {}
+        names = (key, of_it.get("name"), of_it.get("accounting_name"))
+        keys += [key] if name.lower() in (str(other).lower() for other in names) else []
     if len(keys) != 1:
         fact = f"{quoted(name)} could be {some(keys)}; write one of them"
         absent = f"there is no federation {quoted(name)}; see pledges.cric.federations"
@@ -109,12 +103,6 @@ def _quarter(answer: Mapping[str, Any], name: str, period: Period) -> tuple[dict
         place = f"{place}.{part}"
         where = _mapping(where[part], place)
     return where, place
-
-
-def _is_named(answer: Mapping[str, Any], key: str, name: str) -> bool:
-    federation = answer[key] if isinstance(answer[key], dict) else {}
-    names = (key, federation.get("name"), federation.get("accounting_name"))
-    return name.lower() in (str(other).lower() for other in names)
 
 
 def _powers(quarter: Mapping[str, Any], place: str, vo: str) -> Iterator[tuple[float, str]]:
@@ -146,25 +134,11 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
 # ---- the server
 
 
-def ask(url: str, server: CricPledgesConfig, deadline_seconds: float) -> str:
-    """Answer at ``url`` within the deadline. Raises PoolUnavailableError without one.
-
-    The process that asks is ended then: a server may send a byte a second for ever.
-    """
-    get = partial(_get, url, server, deadline_seconds)
-    question = Question(get, deadline_seconds, _why, _MORE_BYTES)
-    answer = ask_all({"server": question})["server"]
-    if answer.value is None:
-        raise PoolUnavailableError(f"{url}: {answer.source.problem}")
-    content: str = answer.value
-    return content
-
-
 def _get(url: str, server: CricPledgesConfig, deadline_seconds: float) -> str:
     import requests
 
     ours = ssl.get_default_verify_paths()
-    trusted = (server.ca_file, ours.cafile, ours.capath)
+    trusted = server.ca_file or ours.cafile or ours.capath
     with requests.Session() as session:
         # Neither the environment's proxies, nor its certificates, nor the user's ~/.netrc.
         session.trust_env = False
@@ -172,7 +146,7 @@ def _get(url: str, server: CricPledgesConfig, deadline_seconds: float) -> str:
         with session.get(
             url,
             headers={"User-Agent": "sharectl", "Accept": "application/json"},
-            verify=next((str(path) for path in trusted if path), True),
+            verify=str(trusted) if trusted else True,
             timeout=deadline_seconds,
             allow_redirects=False,
             stream=True,
@@ -191,8 +165,8 @@ def _content(response: requests.Response) -> str:
     for chunk in response.iter_content(_CHUNK_BYTES):
         content += chunk
         if len(content) > MAX_BYTES:
-            most = f"sends more than {MAX_BYTES} bytes"
-            raise InputError([f"{most}; it is not a list of federations"])
+            most = f"sends more than {MAX_BYTES} bytes; it is not a list of federations"
+            raise InputError([most])
     return content.decode("utf-8", "replace")
 
 
@@ -211,7 +185,7 @@ def _why(error: BaseException) -> str:
 
 @dataclass(frozen=True)
 class Copy:
-    """Last good answer, and the pledges that were taken from it."""
+    """Last good answer, and the pledges in use."""
 
     template: str
     """URL of the configuration, with its placeholders."""
@@ -245,11 +219,8 @@ class CricPledges:
         url = self.access.url.replace("{year}", str(period.year))
         url = url.replace("{previous_year}", str(period.year - 1))
         before = copy_in(self.copy_file, Copy, warnings)
-        is_young = (
-            before is not None
-            and before.url == url
-            and 0 <= now - before.asked_at < REFRESH_SECONDS
-        )
+        age_seconds = now - before.asked_at if before is not None and before.url == url else -1
+        is_young = 0 <= age_seconds < _REFRESH_SECONDS
         problems: list[str] = []
         for get in (self._old,) if is_young and not self.refresh else (self._fresh, self._old):
             try:
@@ -266,17 +237,21 @@ class CricPledges:
         return self._used(copy, offers, now, warnings)
 
     def _fresh(self, before: Optional[Copy], url: str, now: int) -> Copy:
-        """Answer of the server."""
+        # In a child: a server may send a byte a second for ever.
+        get = partial(_get, url, self.access, self.deadline_seconds)
+        question = Question(get, self.deadline_seconds, _why, _MORE_BYTES)
+        answer = ask_all({"server": question})["server"]
+        if answer.value is None:
+            raise PoolUnavailableError(f"{url}: {answer.source.problem}")
         accepted = before.accepted if before is not None else {}
-        answer = ask(url, self.access, self.deadline_seconds)
-        return Copy(self.access.url, url, now, answer, accepted)
+        return Copy(self.access.url, url, now, answer.value, accepted)
 
     def _old(self, before: Optional[Copy], _url: str, now: int) -> Copy:
         """Copy of this configuration that is not too old."""
         if before is None or before.template != self.access.url:
             raise InputError([f"there is no copy of it in {self.copy_file}"])
         age = now - before.asked_at
-        if abs(age) > MOST_AGE_SECONDS:
+        if abs(age) > _MOST_AGE_SECONDS:
             raise InputError([f"the copy in {self.copy_file} is of {span(age)} ago, too old"])
         return before
 
@@ -303,20 +278,19 @@ class CricPledges:
                 absent[name] = f"CRIC has no CPU pledge of {names} for {vo} in {period}"
             elif new.hs06 > 0 and group.written_hs06 is None:
                 accepted[name] = replace(new, said_at=copy.asked_at)
-                is_jump = was is not None and jumps(was.hs06, new.hs06, MOST_FACTOR)
-                if was is not None and is_jump and not self.confirm:
-                    accepted[name] = offers[name] = was
-                    jump = f"{new.place} is {new.hs06:g} HS06, after {was.hs06:g}: more than a "
-                    jump += f"factor of {MOST_FACTOR}; "
-                    jump += "`sharectl pledges --confirm` takes it; the pledge before"
-                    age = now - (was.said_at or 0)
-                    if age > MOST_AGE_SECONDS:
-                        del offers[name]
-                        absent[name] = f"{jump} is of {span(age)} ago, too old to stay"
-                    else:
-                        warnings.append(f"{group.place}: {jump} stays in use")
-                elif copy.asked_at != now:
-                    offers[name] = accepted[name]
+                if was is None or self.confirm or not jumps(was.hs06, new.hs06, _MOST_FACTOR):
+                    if copy.asked_at != now:
+                        offers[name] = accepted[name]
+                    continue
+                accepted[name] = offers[name] = was
+                fact = f"{new.place} is {new.hs06:g} HS06, after {was.hs06:g}: more than a factor "
+                jump = f"{fact}of {_MOST_FACTOR}; `sharectl pledges --confirm` takes it; the pledge"
+                age = now - (was.said_at or 0)
+                if age > _MOST_AGE_SECONDS:
+                    del offers[name]
+                    absent[name] = f"{jump} before is of {span(age)} ago, too old to stay"
+                else:
+                    warnings.append(f"{group.place}: {jump} before stays in use")
         joined = join(self.wanted, offers, absent)
         if self.keep and (copy.asked_at == now or accepted != copy.accepted):
             keep_copy(self.copy_file, replace(copy, accepted=accepted), warnings)

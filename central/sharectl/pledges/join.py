@@ -46,17 +46,6 @@ Raises InputError and PoolUnavailableError.
 
 
 @dataclass(frozen=True)
-class WrittenPledges:
-    """Pledges that the configuration itself has."""
-
-    groups: Sequence[SteeredGroup]
-
-    def ask(self, _now: int, _warnings: list[str]) -> Joined:
-        """Pledges and notes, as of `Ask`."""
-        return join(self.groups, {}, {})
-
-
-@dataclass(frozen=True)
 class AllPledges:
     """Pledges of groups of all levels; a `sharectl.cycle.ports.Pledges`."""
 
@@ -67,38 +56,26 @@ class AllPledges:
     def resolve(self, now: int) -> Pledged:
         """Pledges of this moment; see `sharectl.cycle.ports.Pledges`."""
         began = time.monotonic()
-        warnings: list[str] = []
         pledges: tuple[Pledge, ...] = ()
-        notes: list[str] = []
-        problem = None
+        warnings, notes, problem = list[str](), list[str](), None
         try:
             of_source, notes = self.ask(now, warnings)
-            pledges = self._nested({pledge.group: pledge for pledge in of_source})
+            written = {pledge.group: pledge for pledge in of_source}
+            tree = self.tree({name: pledge.hs06 for name, pledge in written.items()})
+            problem = "; ".join(message for _, message in overpromised(tree)) or None
+            for group, hs06 in tree.items() if problem is None else ():
+                share = Pledge(group, hs06, "yaml", f"its share of {group.rpartition('.')[0]}")
+                pledges = (*pledges, written.get(group) or share)
         except (InputError, PoolUnavailableError) as error:
             problem = "; ".join(error.problems)
         source = Source(SOURCE_NAME, time.monotonic() - began, problem)
         return Pledged(source, pledges, tuple(warnings), tuple(notes))
 
-    def _nested(self, of_source: Mapping[str, Pledge]) -> tuple[Pledge, ...]:
-        """All pledges; raises InputError if groups promise more than they have."""
-        tree = self.tree({name: pledge.hs06 for name, pledge in of_source.items()})
-        problems = [message for _, message in overpromised(tree)]
-        if problems:
-            raise InputError(problems)
-        return tuple(
-            of_source.get(group)
-            or Pledge(group, hs06, "yaml", f"its share of {group.rpartition('.')[0]}")
-            for group, hs06 in tree.items()
-        )
-
 
 def join(
     wanted: Sequence[SteeredGroup], in_source: Mapping[str, Pledge], absent: Mapping[str, str]
 ) -> Joined:
-    """Pledges of all groups: a written one goes before that of the source.
-
-    Raises InputError with every group that has none; ``absent`` tells why the source has none.
-    """
+    """Pledges of all groups, written ones first; raises InputError with all that have none."""
     pledges, problems, notes = [], [], []
     for group in wanted:
         name, place, written = group.group, group.place, group.written_hs06
@@ -129,10 +106,9 @@ def copy_in(path: Path, kind: type[T], warnings: list[str]) -> Optional[T]:
     except (OSError, DocumentError) as error:
         fact = f"{path}: cannot be read: {shown(str(error))}"
         warnings.append(f"{fact}; it is written again when the source answers")
-        return None
     except NewerFileError as error:
         warnings.append(str(error))
-        return None
+    return None
 
 
 def keep_copy(path: Path, copy: Any, warnings: list[str]) -> None:
@@ -143,11 +119,8 @@ def keep_copy(path: Path, copy: Any, warnings: list[str]) -> None:
         warnings.append(f"the copy of the pledges is not kept: {error}")
 
 
-# ---- words
-
-
 def some(names: Iterable[str]) -> str:
     """Names of outside origin for a message, not too many."""
     every = list(names)
-    rest = f" and {len(every) - _MOST_NAMES} more" if len(every) > _MOST_NAMES else ""
-    return ", ".join(map(shown, every[:_MOST_NAMES])) + rest
+    more = f" and {len(every) - _MOST_NAMES} more" if len(every) > _MOST_NAMES else ""
+    return ", ".join(map(shown, every[:_MOST_NAMES])) + more

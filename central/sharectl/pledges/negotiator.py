@@ -25,19 +25,12 @@ from sharectl.condor.negotiator import (
 from sharectl.config.model import NegotiatorPledgesConfig
 from sharectl.errors import PoolUnavailableError
 from sharectl.model import DEFAULT_NODE_CORES, PoolConfig
-from sharectl.pledges.join import (
-    Joined,
-    SteeredGroup,
-    copy_in,
-    join,
-    keep_copy,
-    some,
-)
+from sharectl.pledges.join import Joined, SteeredGroup, copy_in, join, keep_copy, some
 from sharectl.shares.pledges import Pledge
 from sharectl.times import DAY_SECONDS, span
 
-SOURCE = "negotiator"
-MOST_AGE_SECONDS = DAY_SECONDS
+_SOURCE = "negotiator"
+_MOST_AGE_SECONDS = DAY_SECONDS
 """Age to which the last answer is used; a negotiator that negotiates is silent for minutes."""
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
 
@@ -74,7 +67,7 @@ class NegotiatorPledges:
             fact = "the collector knows no execute point to tell the power of"
             raise PoolUnavailableError(f"{fact}; write pledges.negotiator.{missing}")
         names = names_of(copy.knobs)
-        groups = groups_of_knobs(copy.knobs, SOURCE, weight)
+        groups = groups_of_knobs(copy.knobs, _SOURCE, weight)
         quotas = {group.name.lower(): group for group in groups}
         said_at = None if copy.asked_at == now else copy.asked_at
         in_source: dict[str, Pledge] = {}
@@ -87,47 +80,45 @@ class NegotiatorPledges:
             if quota is None:
                 missing = next((n for n in sorted(names_above(name)) if n not in names), name)
                 unlisted = f"GROUP_NAMES of the negotiator has no {missing}"
-                absent[name] = (
-                    f"the negotiator has no quota for {name}" if name in names else unlisted
-                )
+                no_quota = f"the negotiator has no quota for {name}"
+                absent[name] = no_quota if name in names else unlisted
                 continue
             where, hs06 = f"quota {quota:g} of {name} in the negotiator", quota * slot_hs06
             in_source[name] = Pledge(
-                name, hs06 * scale[name], SOURCE, where, said_at, surplus=quotas[name].surplus
+                name, hs06 * scale[name], _SOURCE, where, said_at, surplus=quotas[name].surplus
             )
             # Groups within one whose pledge is written keep their part of it.
             if wanted.written_hs06 is not None and quota:
                 scale[name] = wanted.written_hs06 / hs06
         pledges, notes = join(self.wanted, in_source, absent)
-        return pledges, [*notes, *_unlisted(names, self.wanted)]
+        listed = {group.group for group in self.wanted}
+        above = tuple(f"{name.partition('.')[0]}." for name in listed)
+        others = [name for name in names if name not in listed and not name.startswith(above)]
+        if others:
+            fact = "the negotiator has groups that are not listed under groups, and so are not"
+            notes.append(f"{fact} steered: {some(others)}")
+        return pledges, notes
 
     def _answers(self, now: int, warnings: list[str]) -> tuple[KnobsCopy, float, float]:
         """Knobs, and cores and HS06 of the negotiator's slots, 0 where these are not needed."""
-        access = self.access
-        copy, seconds = self._knobs(now, warnings), self.pool.collector_deadline_seconds
-        if access.pool_cores and access.weight_hs06:
+        address, seconds = self.pool.collector, self.pool.collector_deadline_seconds
+        question = collector_question(address, seconds, partial(quota_knobs, name=self.access.name))
+        answer = ask_all({"negotiator": question})["negotiator"]
+        if answer.value is None:
+            copy = self._copy(now, f"negotiator: {answer.source.problem}", warnings)
+        else:
+            copy = KnobsCopy(self.access.name, now, tuple(answer.value))
+            if self.keep:
+                keep_copy(self.copy_file, copy, warnings)
+        if self.access.pool_cores and self.access.weight_hs06:
             return copy, 0.0, 0.0
         constraint = slots_of(copy.knobs)
         ask = partial(power_of_slots, pool=self.pool, constraint=constraint)
-        cores, hs06 = ask_collector(self.pool.collector, seconds, ask)
+        cores, hs06 = ask_collector(address, seconds, ask)
         if constraint:
             fact = f"the negotiator sees {cores:g} cores of the pool ({constraint})"
             warnings.append(f"{fact}: quotas are shares of these, use is measured on all nodes")
         return copy, cores, hs06
-
-    def _knobs(self, now: int, warnings: list[str]) -> KnobsCopy:
-        """Knobs of the negotiator, or those that it had last."""
-        name = self.access.name
-        ask = partial(quota_knobs, name=name)
-        seconds = self.pool.collector_deadline_seconds
-        question = collector_question(self.pool.collector, seconds, ask)
-        answer = ask_all({"negotiator": question})["negotiator"]
-        if answer.value is None:
-            return self._copy(now, f"negotiator: {answer.source.problem}", warnings)
-        copy = KnobsCopy(name, now, tuple(answer.value))
-        if self.keep:
-            keep_copy(self.copy_file, copy, warnings)
-        return copy
 
     def _copy(self, now: int, problem: str, warnings: list[str]) -> KnobsCopy:
         """Copy that stands in for a negotiator with ``problem``."""
@@ -135,23 +126,10 @@ class NegotiatorPledges:
         if copy is None or copy.name != self.access.name:
             raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
         age = now - copy.asked_at
-        if abs(age) > MOST_AGE_SECONDS:
+        if abs(age) > _MOST_AGE_SECONDS:
             raise PoolUnavailableError(f"{problem}; the copy is of {span(age)} ago, too old")
         warnings.append(f"{problem}; what it said {span(age)} ago is in use")
         return copy
-
-
-def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup]) -> list[str]:
-    """Note on groups of the negotiator that are not in the configuration."""
-    listed = {group.group for group in wanted}
-    above = {group.group.partition(".")[0] for group in wanted}
-    others = [
-        name
-        for name in names
-        if name not in listed and ("." not in name or name.partition(".")[0] not in above)
-    ]
-    note = "has groups that are not listed under groups, and so are not steered"
-    return [f"the negotiator {note}: {some(others)}"] if others else []
 
 
 def power_of_slots(

@@ -14,11 +14,7 @@ from hypothesis import strategies as st
 from sharectl.config.fields import POOL_CHECKS, Key, keys_of, sections_of
 from sharectl.config.groups import GroupConfig
 from sharectl.config.load import parse
-from sharectl.config.model import (
-    ONE_OF,
-    Config,
-    CricPledgesConfig,
-)
+from sharectl.config.model import ONE_OF, Config, CricPledgesConfig
 from sharectl.config.text import flow, render
 from sharectl.errors import ConfigError
 from sharectl.model import CollectorWay

@@ -17,7 +17,6 @@ import pytest
 
 from json_documents import schemas
 from sharectl.cli.main import main
-from sharectl.condor.node_ads import status_of
 from sharectl.explain.job import verdict
 from sharectl.explain.job_ads import facts_of, findings
 from sharectl.explain.turn import NegotiatorFacts, prospect, turn
@@ -28,6 +27,7 @@ from tests.fakes import NOW
 from tests.files_of_a_site import make
 from tests.ledgers import busy
 from tests.schemas import problems
+from tests.slot_status import status_of
 
 SLOT = """\
 Name = "slot1@wn-1"

@@ -67,7 +67,7 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
         (tmp_path / str(os.getpid())).touch()
         _hang()
 
-    ask_all({"hangs": Question(hang, 0.5)})
+    ask_all({"hangs": Question(hang, 3)})
     (mark,) = tmp_path.iterdir()
     assert not Path("/proc", mark.name).exists()
 

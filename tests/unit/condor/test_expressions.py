@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Optional
 
-import pytest
-
 from sharectl.condor.expressions import (
-    MY,
-    TARGET,
-    UNSCOPED,
     Clause,
-    Reference,
     clauses,
     code_of,
     references,
@@ -23,29 +18,21 @@ from sharectl.condor.expressions import (
 OURS = "MY.t1_GraceAdmits =!= false && MY.t1_TargetAdmits =!= false && MY.t1_CoolAdmits =!= false"
 
 
-@pytest.mark.parametrize(
-    ("expression", "parts"),
-    [
-        ("a && b && c", ("a", "b", "c")),
-        ("(a) && (b)", ("a", "b")),
-        ("a && b || c", ("a && b || c",)),
-        ("a && (b || c && d)", ("a", "b || c && d")),
-        ("a ? b : c && d", ("a ? b : c && d",)),
-        (r'x == "a \" && b" && y', (r'x == "a \" && b"', "y")),
-        ("'odd && name' && y", ("'odd && name'", "y")),
-        (
-            "f(a && b) && {a && b}[0] && [c = a && b].c",
-            ("f(a && b)", "{a && b}[0]", "[c = a && b].c"),
-        ),
-        ("a &&", ("a &&",)),
-        (")(", (")(",)),
-        ('"unclosed && x', ('"unclosed', "x")),
-    ],
-)
-def test_a_conjunction_is_split_where_its_clauses_end(
-    expression: str, parts: tuple[str, ...]
+def test_parts_of_expressions(
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
-    assert split(expression) == parts
+    """Clauses, attributes, the resource of a clause, and the text with another clock."""
+
+    def outcome(text: str) -> list[str]:
+        names = (f"{reference.scope}.{reference.name}" for reference in references(text))
+        return [
+            "clauses " + " | ".join(split(text)),
+            " ".join(("attributes", *names)),
+            f"resource {resource_of(Clause(text))}",
+            f"clocked {with_clock(text, 't1_Clock')}",
+        ]
+
+    listing("condor/expressions.txt", outcome, 31)
 
 
 def looked_up(**attributes: str) -> tuple[Clause, ...]:
@@ -88,50 +75,3 @@ def test_an_attribute_of_all_our_clauses_is_looked_through() -> None:
 def test_attributes_that_stand_for_each_other_end() -> None:
     opened = looked_up(Requirements="START", Start="A && x", A="B && y", B="A && START && z")
     assert [clause.text for clause in opened] == ["A", "START", "z", "y", "x"]
-
-
-@pytest.mark.parametrize(
-    ("text", "resource"),
-    [
-        ("TARGET.Memory >= RequestMemory", "memory"),
-        ("TARGET.GPUs >= MY.RequestGPUs", "gpus"),
-        ("RequestCpus <= TARGET.Cpus", "cpus"),
-        ("TARGET.Memory >= RequestDisk", None),
-        ("TARGET.Memory >= 5", None),
-        ("TARGET.Memory >= RequestMemory || x", None),
-    ],
-)
-def test_clauses_on_resources_are_known(text: str, resource: Optional[str]) -> None:
-    assert resource_of(Clause(text)) == resource
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("TARGET.RequestCpus == RequestCpus", [(TARGET, "RequestCpus"), (UNSCOPED, "RequestCpus")]),
-        ("my.a && Target.b", [(MY, "a"), (TARGET, "b")]),
-        ("MY.a isnt true || error", [(MY, "a")]),
-        ('strcat("MY.x \\" y", MY.z)', [(MY, "z")]),
-        ("ifThenElse(isString(TARGET.AcctGroup),1,2)", [(TARGET, "AcctGroup")]),
-        ("MY.list[0] + 5.000000000000000E-01", [(MY, "list")]),
-        ("MY.'odd name' + 'other one'", [(MY, "odd name"), (UNSCOPED, "other one")]),
-        ("a.b.c", [(UNSCOPED, "a")]),
-    ],
-)
-def test_references(expression: str, expected: list[tuple[str, str]]) -> None:
-    assert references(expression) == tuple(Reference(scope, name) for scope, name in expected)
-
-
-@pytest.mark.parametrize(
-    ("expression", "clocked"),
-    [
-        ("time() - MY.Begin < 480", "t1_Clock - MY.Begin < 480"),
-        ("(TIME( ) > 1) && time() < 2", "(t1_Clock > 1) && t1_Clock < 2"),
-        ("MY.CurrentTime > CurrentTime", "MY.t1_Clock > t1_Clock"),
-        ("'CurrentTime' > 1", "t1_Clock > 1"),
-        ('"time()" == strcat("CurrentTime")', '"time()" == strcat("CurrentTime")'),
-        ("MY.time + daytime() + formattime(1) + time(1)",) * 2,
-    ],
-)
-def test_a_clock_stands_for_the_time_of_day(expression: str, clocked: str) -> None:
-    assert with_clock(expression, "t1_Clock") == clocked

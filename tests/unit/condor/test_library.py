@@ -7,16 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sharectl.condor.configuration import ConfigSource, expand
-from sharectl.condor.library import (
-    CondorProcess,
-    UnreadableConfigurationError,
-    refusal,
-)
+from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, refusal
 
 PARENT = """
 import pathlib, sys
@@ -88,39 +85,16 @@ def test_a_command_of_a_configuration_ends_with_its_deadline(tmp_path: Path) -> 
     assert str(program) not in listed.stdout
 
 
-ROOT = 'Config source Error "/made/root", Line 4, Include Depth 1: '
-
-
-@pytest.mark.parametrize(
-    ("said", "place", "problem"),
-    [
-        # HTCondor's text for files that are read through another one, and for a folder's.
-        (f'Config source Error "A", Line 2, Include Depth 2: ; {ROOT}', "A:2", '"FOO BAR"'),
-        ("Configuration Error Line 1 while reading config source A; foo; bar", "A:1", "foo; bar"),
-        (
-            (
-                'Config source Warning "A", Line 1: obsolete; Error: use feature: unknown\n'
-                'Config source Error "/etc/b", Line 7: at X; '
-                f'Config source Error "A", Line 2: ; {ROOT}'
-            ),
-            "/etc/b:7",
-            "use feature: unknown; at X",
-        ),
-        (f'Config source Error "A", Line 9: ; {ROOT}', "A:9", "that line"),
-        ("no place", "", "no place"),
-    ],
-)
 def test_a_refusal_names_the_operators_own_line(
-    said: str, place: str, problem: str, tmp_path: Path
+    tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]], int], None]
 ) -> None:
-    file = str(tmp_path / "a.conf")
-    Path(file).write_text("A = 1\nFOO BAR\n")
+    """HTCondor's texts, also for files that are read through another one, and for a folder's."""
+    file = tmp_path / "a.conf"
+    file.write_text("A = 1\nFOO BAR\n")
 
-    def named(text: str) -> str:
-        return text.replace('"A"', f'"{file}"').replace("source A", f"source {file}")
+    def outcome(text: str) -> list[str]:
+        error = refusal(text.replace("FILE", str(file)), "/made")
+        place = f"{error and error.place}: {error}"
+        return [place.replace(str(file), "FILE")]
 
-    error = refusal(named(said), "/made")
-    assert error is not None
-    assert error.place == place.replace("A:", f"{file}:")
-    assert str(error).endswith(problem)
-    assert refusal(ROOT, "/made") is None
+    listing("condor/refusals.txt", outcome, 6)

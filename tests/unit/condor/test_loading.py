@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -27,8 +27,6 @@ run(heeds_ctrl_c=True)
 """
 """The command, with its first argument as the deadline of the library."""
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
-CLONE_NEWNS, MS_PRIVATE = 0x20000, 0x44000
-"""Of mount namespaces; MS_PRIVATE with MS_REC."""
 TARGETS = "# sharectl: 1\nwn-1 alice 8 cms 8\n"
 
 
@@ -45,8 +43,6 @@ class Machine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.before: Callable[[], None] = lambda: None
-        """Called in the process that becomes a command."""
         self.targets = folder / "sharectl.txt"
         self.targets.write_text(TARGETS)
         (folder / "snippets").mkdir()
@@ -73,14 +69,14 @@ class Machine:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            preexec_fn=self._begin,  # noqa: PLW1509 - no threads
+            preexec_fn=drop_rights_on_files,  # noqa: PLW1509 - no threads
         )
 
-    def _begin(self) -> None:
-        """Have files refuse root too."""
-        self.before()
-        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
-            ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+
+def drop_rights_on_files() -> None:
+    """Have files refuse root too."""
+    for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+        ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
 
 
 @pytest.fixture
@@ -105,30 +101,29 @@ def content_of(file: Path) -> bytes:
         return b""
 
 
+FAULTS = {
+    "missing": "{first}: HTCondor finds no such file",
+    "empty": "CONDOR_CONFIG is empty: HTCondor finds no such file",
+    "folder": "{snippet.parent}: HTCondor finds no such file, or it is a fol",
+    "circle": "{snippet}:1: HTCondor cannot use it: includes nested too deep",
+    "syntax": '{snippet}:1: HTCondor cannot use it: it cannot read "FOO BAR"',
+    "unreadable": "{first}: HTCondor cannot use it: Can't read config source {snippet}",
+    "unreadable-first": "{first}: HTCondor cannot use it: Can't read global config source {first}",
+}
+"""Fault of CONDOR_CONFIG → begin of its message."""
+
+
 def faulty(machine: Machine, fault: str) -> tuple[str, str]:
-    """CONDOR_CONFIG with a fault, and what its message tells."""
+    """CONDOR_CONFIG with a fault, and the begin of its message."""
     first = machine.folder / "condor_config"
     snippet = machine.folder / "snippets" / "site.conf"
-    first.write_text(f"LOCAL_CONFIG_DIR = {snippet.parent}\n")
-    if fault == "missing":
-        first.unlink()
-        return str(first), f"{first}: HTCondor finds no such file"
-    if fault == "empty":
-        return "", "CONDOR_CONFIG is empty: HTCondor finds no such file"
-    if fault == "folder":
-        return str(snippet.parent), f"{snippet.parent}: HTCondor finds no such file, or it is a fol"
-    if fault == "circle":
-        snippet.write_text(f"include : {snippet}\n")
-        return str(first), f"{snippet}:1: HTCondor cannot use it: includes nested too deep"
-    snippet.write_text("FOO BAR\n")
-    if fault == "syntax":
-        return str(first), f'{snippet}:1: HTCondor cannot use it: it cannot read "FOO BAR"'
-    kind, file = ("config", snippet) if fault == "unreadable" else ("global config", first)
-    file.chmod(0)
-    return str(first), f"{first}: HTCondor cannot use it: Can't read {kind} source {file}"
-
-
-FAULTS = ("missing", "empty", "folder", "circle", "syntax", "unreadable", "unreadable-first")
+    snippet.write_text(f"include : {snippet}\n" if fault == "circle" else "FOO BAR\n")
+    if fault != "missing":
+        first.write_text(f"LOCAL_CONFIG_DIR = {snippet.parent}\n")
+    if fault.startswith("unreadable"):
+        (snippet if fault == "unreadable" else first).chmod(0)
+    named = {"empty": "", "folder": str(snippet.parent)}.get(fault, str(first))
+    return named, FAULTS[fault].format(first=first, snippet=snippet)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -196,29 +191,6 @@ def test_a_configuration_that_does_not_answer_is_given_up(
     assert ended.err.startswith(f"sharectl: {named}: HTCondor has not read it within 2 s")
     assert waits in ended.err
     assert "in CONDOR_CONFIG" in ended.err
-
-
-@pytest.mark.skipif(not os.access("/dev/fuse", os.W_OK), reason="needs the right to mount")
-def test_a_file_system_that_does_not_answer_is_given_up(machine: Machine) -> None:
-    """No signal but SIGKILL ends a wait for it."""
-    folder = machine.folder / "mounted"
-    folder.mkdir()
-    server = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
-    options = f"fd={server},rootmode=40000,user_id=0,group_id=0".encode()
-
-    def mount() -> None:
-        libc = ctypes.CDLL(None)
-        assert libc.unshare(CLONE_NEWNS) == 0
-        assert libc.mount(b"none", b"/", None, MS_PRIVATE, None) == 0
-        assert libc.mount(b"none", bytes(folder), b"fuse", 0, options) == 0
-
-    machine.before = mount
-    try:
-        ended = machine.run(str(folder / "condor_config"), "snapshot", seconds=2)
-    finally:
-        os.close(server)
-    assert ended.code == 78
-    assert f"{folder}/condor_config: HTCondor has not read it" in ended.err
 
 
 @pytest.mark.parametrize("kind", ["fifo", "command"])

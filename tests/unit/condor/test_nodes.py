@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Optional
 
 import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
-import pytest
 
 from sharectl.condor.node_ads import (
     Awaited,
@@ -14,23 +16,17 @@ from sharectl.condor.node_ads import (
     facts_of,
     is_draining,
     obedience_of,
-    status_of,
     words_of,
 )
-from sharectl.plan.nodes import (
-    NEVER_RAN,
-    NO_VERSION,
-    NOT_PUBLISHED,
-    STALE,
-    UNKNOWN_CODE,
-    NodeWords,
-    version_problems,
-)
+from sharectl.condor.pool_look import NEEDED, TESTED, version_of
+from sharectl.plan.nodes import NO_VERSION, NodeWords, version_problems
 from tests.fakes import NOW
+from tests.slot_status import status_of
 
 STALE_SECONDS = 90
+SNIPPET = Path(__file__).parents[3] / "config.d" / "60-sharectl-execute-point.conf"
+TIMES = ("t1_JobCtlTime", "MyCurrentTime", "t1_TargetUntil")
 TARGET: dict[str, Any] = {"t1_Targetcores": [56, 8], "t1_TargetUntil": NOW + 9}
-ACTING: dict[str, Any] = {**TARGET, "t1_TargetSequence": 7}
 
 
 def slot(code: Optional[str] = "ok", **attributes: Any) -> dict[str, Any]:
@@ -50,25 +46,36 @@ def as_ad(attributes: dict[str, Any], **expressions: str) -> classad2.ClassAd:
     return ad
 
 
-@pytest.mark.parametrize(
-    ("ad", "sequence", "refusal"),
-    [
-        (slot(**ACTING), 7, None),
-        (slot(**{**ACTING, "t1_TargetUntil": NOW}), 0, None),
-        (slot(**{**ACTING, "t1_TargetSequence": 0}), None, None),
-        (slot(**ACTING, t1_TargetActive=False), 0, None),
-        (slot("no-line"), 0, None),
-        (slot("bad-signature"), 0, "bad-signature"),
-        (slot("no-ad"), 0, None),
-        (slot(t1_JobCtlTime=NOW - 500), 0, "stale"),
-        (slot("\x1b[2J"), 0, "unknown-code"),
-        (slot(None), None, None),
-    ],
-)
-def test_a_slot_obeys_or_refuses(
-    ad: dict[str, Any], sequence: Optional[int], refusal: Optional[str]
+AWAITED = {
+    "nothing is published": Awaited(),
+    "a plan": Awaited(valid=True),
+    "a file, not looked at": Awaited(valid=True, file_since=NOW - 9),
+    "a file": Awaited(valid=True, file_since=NOW - 99),
+    "an ad, not looked at": Awaited(ads_since={"wn-1": NOW - 9}),
+    "an ad": Awaited(ads_since={"wn-1": NOW - 99}),
+    "an ad of another node": Awaited(ads_since={"wn-2": NOW - 99}),
+}
+
+
+def test_a_slot_obeys_or_refuses_and_its_run_is_stale_by_the_clock_of_its_node(
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
-    assert obedience_of([facts_of(classad2.ClassAd(ad), NOW, STALE_SECONDS)]) == (sequence, refusal)
+    """Attributes in the place of those of `slot`; times are seconds from now."""
+
+    def outcome(text: str) -> list[str]:
+        given = {
+            name: NOW + value if name in TIMES and type(value) is int else value
+            for name, value in ast.literal_eval(text).items()
+        }
+        ad = classad2.ClassAd({**slot(), **given})
+        newest, refusal = obedience_of([facts_of(ad, NOW, STALE_SECONDS)])
+        statuses = {name: status_of([ad], NOW, STALE_SECONDS, by) for name, by in AWAITED.items()}
+        (reason,) = statuses["a plan"]["reasons"]
+        problem = [name for name, status in statuses.items() if status["refusing"]]
+        lines = [f"{reason}: acts on {newest}, refuses by {refusal}"]
+        return lines + [f"a problem with {', '.join(problem)}"] * bool(problem)
+
+    listing("condor/slots.txt", outcome, 24)
 
 
 def test_a_node_is_drained_from_the_moment_it_says_so() -> None:
@@ -141,27 +148,17 @@ def test_versions_are_counted_with_a_node_of_each_where_job_ctl_runs() -> None:
     assert status["node_of_version"] == {"0.1.0": "a.example.org", NO_VERSION: "c.example.org"}
 
 
-@pytest.mark.parametrize(
-    ("version", "central", "verdict"),
-    [
-        ("0.1.0", "0.1.9", None),
-        ("0.1.7", "0.1.0", None),
-        ("0.1.0", "0.2.0", "old"),
-        ("0.10.0", "0.9.0", "new"),
-        ("1.0.0", "0.9.0", "new"),
-        ("1.4.0", "1.5.0", None),
-        ("1.4.0", "2.0.0", "old"),
-        (NO_VERSION, "0.1.0", "old"),
-    ],
-)
 def test_a_version_fits_within_its_series(
-    version: str, central: str, verdict: Optional[str]
+    listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
-    problems = version_problems({central: 5, version: 3}, {version: "wn-1"}, central)
-    assert len(problems) == (verdict is not None)
-    if verdict:
-        assert f"too {verdict} for {central} here" in problems[0]
-        assert "wn-1" in problems[0]
+    """Version of three nodes, beside that of the central manager, which five have."""
+
+    def outcome(text: str) -> list[str]:
+        of_node, central = text.split()
+        version = NO_VERSION if of_node == "NONE" else of_node
+        return version_problems({central: 5, version: 3}, {version: "wn-1"}, central)
+
+    listing("condor/versions.txt", outcome, 8)
 
 
 def test_a_target_counts_by_what_start_goes_by() -> None:
@@ -183,47 +180,8 @@ def test_a_target_counts_by_what_start_goes_by() -> None:
     assert list(map(str, slots)) == written, "an ad that is read stays as it is"
 
 
-@pytest.mark.parametrize(
-    ("attributes", "reason"),
-    [
-        ({"t1_JobCtlTime": NOW - 89}, "ok"),
-        ({"t1_JobCtlTime": NOW - 90}, STALE),
-        ({"t1_JobCtlTime": "soon"}, STALE),
-        ({"MyCurrentTime": None}, STALE),
-        # The collector has an ad of ten minutes ago, and the node's clock is an hour behind: it ran
-        # in time.
-        ({"t1_JobCtlTime": NOW - 4230, "MyCurrentTime": NOW - 4200}, "ok"),
-        ({"t1_JobCtlTime": NOW - 4290, "MyCurrentTime": NOW - 4200}, STALE),
-        ({"t1_JobCtlReason": None}, NOT_PUBLISHED),
-        ({"t1_JobCtlReason": None, "t1_Enabled": True}, NEVER_RAN),
-        # The node's own limit comes first, unless it is nonsense.
-        ({"t1_JobCtlTime": NOW - 2300, "t1_JobCtlStaleSeconds": 2340}, "ok"),
-        ({"t1_JobCtlTime": NOW - 30, "t1_JobCtlStaleSeconds": 30}, STALE),
-        ({"t1_JobCtlTime": NOW - 90, "t1_JobCtlStaleSeconds": 10**12}, STALE),
-        ({"t1_JobCtlTime": NOW - 90, "t1_JobCtlReason": "bad-signature"}, STALE),
-        ({"t1_JobCtlReason": "\x1b[2J"}, UNKNOWN_CODE),
-    ],
-)
-def test_a_run_is_stale_by_the_clock_of_its_node(attributes: dict[str, Any], reason: str) -> None:
-    assert list(status_of([slot(**attributes)], NOW, STALE_SECONDS)["reasons"]) == [reason]
-
-
-@pytest.mark.parametrize(
-    ("code", "awaited", "refusing"),
-    [  # at NOW - 9 the node has not looked since
-        ("ok", Awaited(valid=True, file_since=NOW - 99), False),
-        ("bad-signature", Awaited(), True),
-        ("no-file", Awaited(valid=True, file_since=NOW - 99), True),
-        ("no-file", Awaited(valid=True, file_since=NOW - 9), False),
-        ("expired", Awaited(), False),
-        ("expired", Awaited(valid=True), True),
-        ("no-ad", Awaited(ads_since={"wn-2": NOW - 99}), False),
-        ("no-ad", Awaited(ads_since={"wn-1": NOW - 99}), True),
-        ("no-ad", Awaited(ads_since={"wn-1": NOW - 9}), False),
-        ("made-up", Awaited(), True),
-    ],
-)
-def test_a_code_is_a_problem_if_there_is_something_for_the_node(
-    code: str, awaited: Awaited, refusing: object
-) -> None:
-    assert bool(status_of([slot(code)], NOW, STALE_SECONDS, awaited)["refusing"]) is refusing
+def test_the_snippet_needs_what_the_checks_say() -> None:
+    """A version without a patch level: that of HTCondor's `if version`."""
+    assert f"\nif version < {'.'.join(map(str, NEEDED))}\n" in SNIPPET.read_text()
+    assert NEEDED <= TESTED
+    assert (version_of("$CondorVersion: 25.14.1 x"), version_of("9" * 99)) == ((25, 14, 1), ())

@@ -1,24 +1,32 @@
-"""Laws that a configuration loads: installed ones, and `learned` with its policy."""
+"""Laws that a configuration loads: `learned` with its policy, and installed ones, run apart."""
 
 from __future__ import annotations
 
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sharectl.cli.cycle import digest_of
-from sharectl.cli.main import main
+from sharectl.condor.deadline import Question, ask_all
+from sharectl.config import laws
 from sharectl.config.advice import unusable
 from sharectl.config.laws import with_laws
 from sharectl.config.load import parse, steering_of
 from sharectl.control.laws import Control, Reading, step
+from sharectl.cycle.cycle import CycleResult, run_cycle
 from sharectl.errors import ConfigError
-from tests.laws import POLICY, install, write_policy
+from sharectl.files.files import only_one
+from tests.fakes import NOW, World
+from tests.laws import FAULTS, POLICY, install, write_policy
+from tests.unit.cycle.test_cycle import cycle, steered, world
 
 GROUPS = "groups: {cms: {pledge_hs06: 1}, alice: {pledge_hs06: 1}}\n"
 
@@ -48,25 +56,6 @@ def test_an_installed_law_acts_and_reads_its_file(packages: Path) -> None:
         first = step(law, {}, Reading(100, 100), 0)
         assert (first.output_hs06, first.state) == (output, {"half.steps": 1})
         assert step(law, first.state, Reading(100, 100), 60).state == {"half.steps": 2}
-
-
-ROWS = ("2 cn-1 alice 60 1 10\n" * 64, "2 cn-2 cms 60 8 12.5\n" * 2, "1 PEND cms 0 8 10\n" * 3)
-
-
-def test_an_installed_law_decides_and_fences_act_on_it(
-    packages: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    install(packages, half="tests.laws:half")
-    config, jobs = packages / "sharectl.yaml", packages / "jobs"
-    jobs.write_text("".join(ROWS))
-    helped = []
-    for fence in ("max_nodes: 9", "deadband_hs06: 100000", 'max_target_share: "0%"'):
-        groups = "groups: {alice: {pledge_hs06: 100}, cms: {pledge_hs06: 300}}\n"
-        config.write_text(f"{groups}state_directory: {packages}\ncontrol: {{law: half, {fence}}}")
-        assert main(["plan", "--jobs", str(jobs), "--json", "--config", str(config)]) == 0
-        targets = json.loads(capsys.readouterr().out)["targets"]
-        helped.append([target["helped"] for target in targets])
-    assert helped == [["cms"], [], []]
 
 
 def test_an_unknown_law_names_the_installed_ones(packages: Path) -> None:
@@ -140,12 +129,7 @@ def test_a_policy_that_is_no_policy(tmp_path: Path) -> None:
     assert problem.startswith(f"control.policy: there is no {tmp_path}/none")
     path = tmp_path / "policy.json"
     for text, words in (
-        (
-            '{"schema_version": 1,\n,}',
-            "not JSON: Expecting property name enclosed in double quotes: line 2",
-        ),
         (json.dumps(POLICY).replace("-0.5", "NaN"), "Out of range float values"),
-        ("[]", "not a JSON object"),
         ("", "not JSON: "),
         ("\0" * 2**17, "no regular file of at most 65536 bytes"),
     ):
@@ -162,17 +146,6 @@ def test_a_hostile_policy_has_a_page_of_problems(tmp_path: Path) -> None:
     assert sum(map(len, problems)) < 5000
     assert all(problem.isprintable() for problem in problems)
     assert problems[-1].endswith("and 3992 more problems")
-
-
-def test_a_policy_that_never_ends_is_not_awaited(tmp_path: Path) -> None:
-    path = tmp_path / "policy.json"
-    os.mkfifo(path)
-    (problem,) = problems_of(f"{{law: learned, policy: {path}}}")
-    assert "no regular file" in problem
-    path.unlink()
-    path.symlink_to("/dev/zero")
-    (problem,) = problems_of(f"{{law: learned, policy: {path}}}")
-    assert "no regular file" in problem
 
 
 def test_another_content_of_a_policy_is_another_configuration(tmp_path: Path) -> None:
@@ -237,3 +210,101 @@ def test_a_cycle_looks_for_no_package_unless_a_law_is_named() -> None:
     loaded = set(done.stdout.split())
     assert "sharectl.config.laws" in loaded
     assert loaded.isdisjoint({"importlib.metadata", "sharectl.control.learned"})
+
+
+# ---- installed laws run apart: whatever one does, a cycle publishes all else
+
+
+@pytest.fixture
+def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    install(tmp_path, faulty="tests.laws:faulty", ends="tests.laws:at_loading")
+    monkeypatch.setattr(laws, "PATIENCE_SECONDS", 2.0)
+    return tmp_path
+
+
+def run_in_cycle(folder: Path, fault: str, shadow: bool) -> tuple[CycleResult, World]:  # noqa: FBT001
+    policy = folder / "fault"
+    policy.write_text(fault, encoding="utf-8")
+    law = f"{{law: faulty, policy: {policy}}}"
+    text = f"{GROUPS}control: {f'{{shadow: {law}}}' if shadow else law}"
+    steering = with_laws(steering_of(parse(text, "F")))
+    around = world()
+    return run_cycle(steered(steering.control), around.ports(), NOW), around
+
+
+def surroundings() -> tuple[object, ...]:
+    """State of this process that a law might change."""
+    handler = signal.getsignal(signal.SIGINT)
+    return Path.cwd(), dict(os.environ), random.getstate(), handler
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "nan"])
+@pytest.mark.parametrize("shadow", [True, False])
+def test_a_law_that_fails_in_any_way_ends_no_cycle(
+    faulty: Path,
+    fault: str,
+    shadow: bool,  # noqa: FBT001 - a parameter
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    before = surroundings()
+    began = time.monotonic()
+    result, around = run_in_cycle(faulty, fault, shadow)
+    assert surroundings() == before
+    assert capfd.readouterr() == ("", "")
+    assert len(around.publishers[0].plans) == len(around.history.records) == 1
+    failures, others = result.warnings, result.problems
+    if not shadow:
+        failures, others = others, failures
+    assert ([failure.count("law faulty: ") for failure in failures], others) == ([1, 1], ())
+    # One that hangs costs its patience once, not for each group.
+    assert time.monotonic() - began < (60 if fault != "endless" else 60 + laws.PATIENCE_SECONDS)
+    if shadow:
+        _, alone = cycle(quiet := world()), quiet
+        assert around.publishers[0].plans == alone.publishers[0].plans
+
+
+def test_a_sound_law_changes_nothing_of_its_surroundings(faulty: Path) -> None:
+    before = surroundings()
+    result, around = run_in_cycle(faulty, "", shadow=True)
+    assert (result.problems, result.warnings) == ((), ())
+    (record,) = around.history.records
+    assert [row.shadow and row.shadow.output_hs06 for row in record.groups] == [
+        row.output_hs06 for row in record.groups
+    ]
+    assert surroundings() == before
+
+
+@pytest.mark.parametrize("shadow", [True, False])
+@pytest.mark.usefixtures("faulty")
+def test_a_law_that_ends_the_process_as_it_is_loaded(shadow: bool) -> None:  # noqa: FBT001
+    """One that acts is an error of the configuration; a shadow fails in each cycle."""
+    law = "{law: ends}"
+    text = f"{GROUPS}control: {f'{{shadow: {law}}}' if shadow else law}"
+    steering = steering_of(parse(text, "F"))
+    if not shadow:
+        with pytest.raises(ConfigError, match=r"cannot be loaded: its process ended"):
+            with_laws(steering)
+        return
+    around = world()
+    result = run_cycle(steered(with_laws(steering).control), around.ports(), NOW)
+    assert (len(result.warnings), result.problems) == (2, ())
+    assert len(around.publishers[0].plans) == 1
+
+
+def test_what_a_law_starts_keeps_no_lock_and_is_ended(faulty: Path) -> None:
+    lock = faulty / "lock"
+    with only_one(lock, 0):
+        run_in_cycle(faulty, "grandchild", shadow=True)
+    with only_one(lock, 0):
+        pass
+
+
+def test_each_process_has_its_own_law(faulty: Path) -> None:
+    """The twin's workers are forked, and two must not read one channel."""
+    (faulty / "fault").write_text("", encoding="utf-8")
+    text = f"{GROUPS}control: {{law: faulty, policy: {faulty}/fault}}"
+    law = with_laws(steering_of(parse(text, "F"))).control
+    answer = ask_all({"worker": Question(lambda: step(law, {}, Reading(9, 9), 0).output_hs06, 60)})
+    assert answer["worker"].value == 9
+    assert step(law, {}, Reading(7, 7), 0).output_hs06 == 7

@@ -24,12 +24,7 @@ SECTIONS = sections_of(Config)
 BEGIN = "## Top level\n"
 LISTS = {"groups": "mapping of names", "publish": "list of mappings"}
 """Key → its values, where its type does not say it."""
-UNITS = {
-    "seconds": "s",
-    "bytes": "bytes",
-    "hs06": "HS06",
-    "cores": "cores",
-}
+UNITS = {"seconds": "s", "bytes": "bytes", "hs06": "HS06", "cores": "cores"}
 
 
 def docstrings(record: type) -> dict[str, str]:

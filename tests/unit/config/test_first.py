@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from difflib import ndiff
 from typing import Any
 
 import pytest
@@ -21,15 +23,18 @@ from sharectl.shares.groups import group_of
 from tests.fakes import NOW, running
 
 SOURCES = (Source("collector", 0.1), Source("schedd ap-1.example.org", 0.2))
+SILENT = Source("schedd ap-2\n\x1b[31m: {", 60.0, "no answer\nwithin 60 s")
 LIKE_OTHER_TYPES = ("no", "on", "null", "y", "true", "1e3", "123", "0x1f", "08", "1_0")
 """Group names that YAML could take for something else."""
 
 
-def node(name: str, cores: int = 16, hs06_per_core: float = 10.0, **more: Any) -> Node:
-    return Node(name, f"{name}.example.org", cores, hs06_per_core, controlled=True, **more)
+def node(number: int, hs06_per_core: float = 10.0, **more: Any) -> Node:
+    name = f"wn-{number}"
+    return Node(name, f"{name}.example.org", 16, hs06_per_core, controlled=True, **more)
 
 
-NODES = tuple(node(f"wn-{number}") for number in range(40))
+NODES = tuple(map(node, range(40)))
+BARE = tuple(node(number, deaf="no-snippet") for number in range(20))
 LOOK = FirstLook(
     Snapshot(
         NOW,
@@ -39,15 +44,7 @@ LOOK = FirstLook(
         SOURCES,
     )
 )
-
-
-def seen(look: FirstLook) -> dict[str, Any]:
-    """Content of the YAML, which is a sound configuration that observes."""
-    text = render(look)
-    assert parse(text, "first").mode == OBSERVE
-    assert max(map(len, text.splitlines())) <= 160
-    data: dict[str, Any] = yaml.safe_load(text)
-    return data
+MANY = tuple(running("wn-1", f"g{n}", 1, 100 - n) for n in range(MOST_GROUPS + 6))
 
 
 def with_(**changes: Any) -> FirstLook:
@@ -55,134 +52,68 @@ def with_(**changes: Any) -> FirstLook:
     return replace(LOOK, snapshot=replace(LOOK.snapshot, **changes))
 
 
-def comments(look: FirstLook) -> str:
-    """Comments in one line."""
-    lines = (line.strip() for line in render(look).splitlines())
-    return " ".join(line[2:] for line in lines if line.startswith("# "))
+def of_knobs(values: dict[str, str], cores: float | None = None) -> FirstLook:
+    knobs = [QuotaKnob("negotiator", name, value) for name, value in values.items()]
+    return with_quotas(LOOK, knobs, cores)
 
 
-def test_groups_by_use_with_equal_parts_where_no_quota_is_known() -> None:
-    assert seen(LOOK) == {
-        "mode": "observe",
-        "groups": {name: {"pledge_hs06": 2133.33} for name in ("cms", "alice", "lhcb")},
-        "nodes": {"controlled": "5%"},
-        "control": {"multicore_cores": 8},
-    }
-    text = comments(LOOK)
-    assert "40 nodes with 640 cores, 6400 HS06. 1 of 1 schedd answered." in text
-    assert "20 cores in use; 4-core jobs: 1 run, 0 wait; 8-core jobs: 2 run, 3 wait" in text
-    assert "Write what each group was promised." in text
-    assert "No quotas, because GROUP_NAMES of the negotiator is empty." in text
-    assert "share of those with the execute point's snippet (40 of 40 nodes now), 2 if all" in text
+LOOKS: dict[str, FirstLook] = {
+    "quotas, also of groups without jobs, within others, and not in GROUP_NAMES": of_knobs(
+        {
+            "GROUP_NAMES": "CMS, cms.prod, atlas, lhcb, group_x!",
+            "GROUP_QUOTA_CMS": "320",
+            "GROUP_QUOTA_cms_prod": "7",
+            "GROUP_QUOTA_DYNAMIC_cms.prod": "0.5",
+            "GROUP_QUOTA_group_x!": "9",
+            "GROUP_QUOTA_DYNAMIC_atlas": "0.25",
+            "GROUP_QUOTA_unlisted": "30",
+        }
+    ),
+    "a share of eight cores that the negotiator sees": of_knobs(
+        {"GROUP_NAMES": "cms", "GROUP_QUOTA_DYNAMIC_cms": "0.5"}, 8.0
+    ),
+    "an invalid quota": of_knobs({"GROUP_NAMES": "cms", "GROUP_QUOTA_cms": "many"}),
+    "no quota": of_knobs({"GROUP_NAMES": "cms"}),
+    "a quota of 0": of_knobs({"GROUP_NAMES": "cms", "GROUP_QUOTA_cms": "0"}),
+    "a node without power": with_(nodes=(*NODES, node(40, 25.0, power_assumed=True))),
+    "three nodes": with_(nodes=NODES[:3]),
+    "19 nodes, two without the snippet": with_(nodes=(*BARE[:2], *NODES[2:19])),
+    "20 nodes without the snippet": with_(nodes=BARE),
+    "most work has 4 cores": with_(running=(running("wn-1", "cms", 4, 9),), pending=()),
+    "jobs of one core": with_(running=(running("wn-1", "cms", 1, 9),), pending=()),
+    "nobody": replace(LOOK, publisher=("unauthenticated@unmapped", "no method")),
+    "a publisher": replace(LOOK, publisher=("condor@example.org", "FS"), collector="cm:9618"),
+    "a silent schedd": with_(sources=(*SOURCES, SILENT)),
+    "jobs of no valid group": with_(pending=(PendingJobs("other", 1, 5),)),
+}
 
 
-def knobs(**values: str) -> list[QuotaKnob]:
-    return [QuotaKnob("negotiator", name, value) for name, value in values.items()]
+def seen(look: FirstLook) -> dict[str, Any]:
+    """Content of the YAML, which is a sound configuration that observes."""
+    text = render(look)
+    assert parse(text, "first").mode == OBSERVE
+    assert max(map(len, text.splitlines())) <= 160
+    assert text.replace("\n", "").isprintable()
+    data: dict[str, Any] = yaml.safe_load(text)
+    return data
 
 
-def test_quotas_are_pledges_and_other_groups_are_shown() -> None:
-    look = with_quotas(
-        LOOK,
-        knobs(
-            GROUP_NAMES="CMS, cms.prod, atlas, lhcb, group_x!",
-            GROUP_QUOTA_CMS="320",
-            GROUP_QUOTA_cms_prod="7",
-            **{"GROUP_QUOTA_DYNAMIC_cms.prod": "0.5", "GROUP_QUOTA_group_x!": "9"},
-            GROUP_QUOTA_DYNAMIC_atlas="0.25",
-            GROUP_QUOTA_unlisted="30",
-        ),
-    )
-    data = seen(look)
-    assert (data["groups"], data["pledges"]) == ({"cms": {}, "atlas": {}}, {"from": "negotiator"})
-    text = comments(look)
-    assert "quota 320 of 640 cores" in text
-    assert "atlas" not in text
-    assert "lhcb: {pledge_hs06: }" in text
-    assert "It also has 1 quota of groups within these" in text
+def test_numbers_have_their_origin(golden: Callable[[str, str], None]) -> None:
+    """The whole file of a pool, and the lines in which those of others differ."""
+    first = render(LOOK)
+    parts = [first]
+    for title, look in LOOKS.items():
+        seen(look)
+        lines = ndiff(first.splitlines(), render(look).splitlines())
+        parts += [f"\n== {title}", *(line for line in lines if line[0] in "+-")]
+    golden("config/first.txt", "\n".join(parts) + "\n")
+    assert len(LOOKS) == 15
 
 
-@pytest.mark.parametrize(
-    ("values", "why"),
-    [
-        (
-            {"GROUP_NAMES": "cms", "GROUP_QUOTA_cms": "many"},
-            "negotiator: GROUP_QUOTA_cms is 'many'",
-        ),
-        ({"GROUP_NAMES": "cms"}, "the negotiator: no quota in it"),
-        ({}, "GROUP_NAMES of the negotiator is empty"),
-        ({"GROUP_NAMES": "cms", "GROUP_QUOTA_cms": "0"}, "the negotiator has none above 0"),
-    ],
-)
-def test_without_a_sound_quota_the_reason_is_told(values: dict[str, str], why: str) -> None:
-    look = with_quotas(LOOK, knobs(**values))
-    assert "pledges" not in seen(look)
-    assert f"No quotas, because {why}" in comments(look)
-
-
-def test_nodes_without_power_are_counted() -> None:
-    assert "All nodes publish their power, t1_wn_hs06." in comments(LOOK)
-    look = with_(nodes=(*NODES, node("wn-a", 16, 25.0, power_assumed=True)))
-    assert "pool" not in seen(look)
-    assert "1 of 41 nodes publish no t1_wn_hs06, and count as 400 HS06." in comments(look)
-
-
-@pytest.mark.parametrize(("count", "controlled"), [(3, "*"), (19, "*"), (20, "5%")])
-def test_nodes_to_steer_by_their_number(count: int, controlled: str) -> None:
-    nodes = tuple(
-        node(f"wn-{number}", deaf="no-snippet" if number < 2 else None) for number in range(count)
-    )
-    assert seen(with_(nodes=nodes))["nodes"] == {"controlled": controlled}
-    assert f"snippet ({count - 2} of {count} nodes now)" in comments(with_(nodes=nodes))
-    bare = tuple(replace(one, deaf="no-snippet") for one in nodes)
-    assert f"none of {count} nodes now" in comments(with_(nodes=bare))
-
-
-def test_size_of_multicore_work() -> None:
-    four = with_(running=(running("wn-1", "cms", 4, 9), running("wn-1", "cms", 8, 4)), pending=())
-    assert seen(four)["control"] == {"multicore_cores": 4}
-    assert "SHARECTL_MULTICORE_CORES = 4" in comments(four)
-    single = with_(running=(running("wn-1", "cms", 1, 9),), pending=())
-    assert "control" not in seen(single)
-    assert "control: {multicore_cores: 8}" in comments(single)
-
-
-def test_a_shorter_period_of_the_timer_is_advised_for_jobs_of_minutes_alone() -> None:
-    def written(*ages: int) -> str:
-        held = (running("wn-1", "cms", 8, 3)._replace(seconds=age) for age in ages)
-        return comments(with_(running=tuple(held)))
-
-    brief, long = written(60, 240, 90_000), written(60, 700, 90_000)
-    assert "Half of the jobs began in the last 4 min." in brief
-    assert "validity_seconds: 660" in brief
-    assert "Half of the jobs" not in long
-    assert "validity_seconds" not in long
-
-
-@pytest.mark.parametrize(
-    ("publisher", "works"),
-    [
-        (None, False),
-        (("unauthenticated@unmapped", "no method"), False),
-        (("condor@example.org", "FS"), True),
-    ],
-)
-def test_transport_that_would_work(publisher: Any, works: bool) -> None:  # noqa: FBT001 - a parameter
-    look = replace(LOOK, publisher=publisher)
-    assert "publish" not in seen(look)
+def test_the_transport_that_would_work_does() -> None:
     line = '# publish: [{collector: {identity: "condor@example.org"}}]'
-    assert (line in render(look)) == works
-    assert ("do not work from here yet" in comments(look)) != works
-    if works:
-        chosen = render(look).replace(line, line[2:])
-        assert parse(chosen, "chosen").publish[0].collector is not None
-
-
-def test_a_silent_schedd_is_named() -> None:
-    silent = Source("schedd ap-2\n\x1b[31m: {", 60.0, "no answer\nwithin 60 s")
-    look = with_(sources=(*SOURCES, silent))
-    seen(look)
-    assert "1 of 2 schedds answered" in comments(look)
-    assert "schedd ap-2\\n\\x1b[31m: { did not answer (no answer\\nwithin 60 s)" in comments(look)
+    text = render(LOOKS["a publisher"])
+    assert parse(text.replace(line, line[2:]), "chosen").publish[0].collector is not None
 
 
 def test_no_group_at_all_is_an_error() -> None:
@@ -191,13 +122,10 @@ def test_no_group_at_all_is_an_error() -> None:
 
 
 def test_many_groups_are_counted() -> None:
-    held = [running("wn-1", f"g{number}", 1, 100 - number) for number in range(MOST_GROUPS + 6)]
-    look = with_(running=tuple(held), pending=())
+    look = with_(running=MANY, pending=())
     assert list(seen(look)["groups"]) == [f"g{number}" for number in range(MOST_GROUPS)]
-    assert "6 groups more with jobs" in comments(look)
-    some = replace(look, quotas={"g69": 5.0})
-    assert list(seen(some)["groups"]) == ["g69"]
-    assert "5 groups more with jobs" in comments(some)
+    assert "6 groups more with jobs" in render(look)
+    assert "5 groups more with jobs" in render(replace(look, quotas={"g69": 5.0}))
 
 
 NAMES = st.text(max_size=80) | st.sampled_from((*LIKE_OTHER_TYPES, "x" * 10**6, "a\n- b", "{"))
@@ -207,11 +135,4 @@ NAMES = st.text(max_size=80) | st.sampled_from((*LIKE_OTHER_TYPES, "x" * 10**6, 
 def test_whatever_users_write_the_file_is_sound(names: list[str]) -> None:
     groups = [group_of(name, AnyGroup()) for name in names]
     look = with_(running=tuple(running("wn-1", group, 1) for group in groups))
-    data = seen(look)
-    assert set(data["groups"]) == (set(groups) | {"cms", "lhcb"}) - {"other"}
-    assert render(look).replace("\n", "").isprintable()
-
-
-def test_dynamic_quotas_are_shares_of_the_slots_that_the_negotiator_sees() -> None:
-    values = {"GROUP_NAMES": "cms", "GROUP_QUOTA_DYNAMIC_cms": "0.5"}
-    assert with_quotas(LOOK, knobs(**values), 8.0).quotas == {"cms": 4.0}
+    assert set(seen(look)["groups"]) == (set(groups) | {"cms", "lhcb"}) - {"other"}

@@ -32,35 +32,20 @@ CMS, ATLAS = (
 # ---- the content of an answer
 
 
-def pledges(content: bytes, *vos: str) -> list[tuple[str, float, str]]:
-    federations = ("it-infn-cnaf", "T2_IT_ATLAS") if "ATLAS" in vos else ("IT-INFN-CNAF",)
-    powers = promised(content.decode(), federations, vos, Period(2026, 3))
-    return [(vo, power.hs06, power.place) for vo, power in powers.items()]
-
-
 def outcome(content: str) -> list[str]:
     """Problem of an answer, or its pledges of two VOs."""
     try:
-        powers = pledges(content.encode(), "cms", "atlas")
+        powers = promised(content, ("IT-INFN-CNAF",), ("cms", "atlas"), Period(2026, 3))
     except InputError as error:
         return list(error.problems)
-    return [f"{vo}: {hs06:g} HS06 of {place}" for vo, hs06, place in powers] or ["no pledge"]
+    lines = [f"{vo}: {power.hs06:g} HS06 of {power.place}" for vo, power in powers.items()]
+    return lines or ["no pledge"]
 
 
 def test_an_answer_has_pledges_or_a_problem(
     listing: Callable[[str, Callable[[str], list[str]], int], None],
 ) -> None:
     listing("pledges/cric.txt", outcome, 24)
-
-
-def test_federations_have_other_names_and_are_added_up() -> None:
-    content = json.loads(RECORDED)
-    content["XX"] = {"pledges": "nonsense of others"}
-    atlas, *others = pledges(json.dumps(content).encode(), "ATLAS", "cms", "lhcb", "dune")
-    places = ("CRIC.IT-INFN-CNAF", "CRIC.IT-ATLAS-federation")
-    where = " + ".join(f"{place}.pledges.2026.Q3.atlas.CPU" for place in places)
-    assert atlas == ("ATLAS", 149300.0, where)
-    assert [(vo, hs06) for vo, hs06, _ in others] == [("cms", 87100), ("lhcb", 60000)]
 
 
 def test_all_problems_of_an_answer_are_named_at_once_up_to_a_bound() -> None:
@@ -144,6 +129,7 @@ UNKNOWN = (replace(CMS, name_in_source="belle2"), ATLAS)
 STORIES: dict[str, list[tuple[float, Answer | None, dict[str, Any]]]] = {
     "a young copy": [(0, GOOD, {}), (HOUR, None, {}), (HOUR, None, {"refresh": True})],
     "other sites deliver the rest": [(0, GOOD, {"federation_ratio": 0.25})],
+    "federations by other names": [(0, GOOD, {"federations": ("it-infn-cnaf", "T2_IT_ATLAS")})],
     "an old copy": [(0, GOOD, {}), (29, failing, {}), (31, failing, {})],
     "a copy of another place": [(0, GOOD, {}), (HOUR, failing, {"url": "https://localhost:1/"})],
     **{
