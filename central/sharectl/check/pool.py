@@ -33,18 +33,6 @@ from sharectl.errors import InputError
 from sharectl.times import span
 from sharectl.words import counted
 
-__all__ = [
-    "CHECKS",
-    "FAIL",
-    "OK",
-    "UNKNOWN",
-    "WARN",
-    "PoolReport",
-    "PoolSubject",
-    "check",
-    "look_of",
-]
-
 OK, WARN, FAIL, UNKNOWN, IGNORED = "ok", "warn", "fail", "unknown", "ignored"
 STATES = {Level.ERROR: FAIL, Level.ADVICE: WARN, Level.UNKNOWN: UNKNOWN}
 """Levels, the worst first -> state of a check."""

@@ -140,14 +140,15 @@ _SHOWN_CHARACTERS = 600
 
 
 def _add_pool(parser: argparse.ArgumentParser) -> None:
-    from sharectl.check.pool import CHECKS
+    from sharectl.check.pool_rules import CHECKS
 
     list_checks(parser, CHECKS)
 
 
 def _pool(arguments: argparse.Namespace) -> int:
     """Print what each check of the pool found, but for those to ignore; 1 for more than advice."""
-    from sharectl.check.pool import CHECKS, PoolSubject, check, look_of, without_bindings
+    from sharectl.check.pool import check, look_of, without_bindings
+    from sharectl.check.pool_rules import CHECKS, PoolSubject
     from sharectl.cli.status import cycle_problems, look_with, place_problems
     from sharectl.report.pool import block_problems
 
@@ -300,7 +301,9 @@ _CHECKS = {
 }
 _ACTIONS = {
     "install": options.Verb(_change, _add_role, (), "put a role's snippet in place", _EPILOG),
-    "remove": options.Verb(_change, _add_role, (), "take a role's snippet away", _EPILOG),
+    "remove": options.Verb(
+        _change, _add_role, (), "take a role's snippet away", "A file that was edited is kept."
+    ),
 }
 VERBS = {
     "check": options.with_actions("check", _CHECKS),

@@ -49,7 +49,7 @@ VERBS = {
     "ledger": "what was recorded of every cycle: its size, check and export",
     "check": "check the configuration, snippets, or a running pool (policies: `consumption check`)",
     "snippets": "put sharectl's HTCondor configuration in place on this machine, or take it away",
-    "consumption": "consumption policies: generate and check them, price jobs, count claims",
+    "consumption": "consumption policies: generate and check them, price jobs",
     "simulate": "what strategies would do to a pool: the digital twin, on the same jobs",
     "learn": "train the policy of the law `learned` on simulated pools",
     "tune": "search the settings that keep a simulated pool nearest to its pledges",

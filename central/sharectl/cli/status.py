@@ -46,7 +46,7 @@ Look = Callable[..., dict[str, Any]]
 """Question such as `look_at_nodes`."""
 NO_STATE = State()
 _EPILOG = """\
-Groups: pledge, power used, error (above 0: over its share) and its change in 3 hours, all HS06;
+Groups: pledge, power used, power due and lack, the part of it that it does not use, all HS06;
 pending jobs of one core and of more (multi), each with the longest wait; the code of its reason
 (`sharectl explain codes`). ?: unknown. --json has all waits.
 

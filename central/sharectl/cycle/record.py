@@ -25,9 +25,6 @@ from sharectl.shares.demand import pending_alike
 from sharectl.shares.errors import Shortfalls, shortfalls_of
 from sharectl.shares.groups import is_within, levels_above
 
-UNWILLING = frozenset({"refused", "not-obeying"}).union(DEAF)
-"""Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""
-
 
 def record_of(
     config: PlanConfig,
