@@ -89,7 +89,8 @@ class LawProcess:
         began, answer = time.monotonic(), b""
         try:
             self._channel.settimeout(max(0.001, self._patience_seconds))
-            self._channel.sendall(question)
+            if question:  # a law that failed to load has closed the channel after its answer
+                self._channel.sendall(question)
             while not answer.endswith(b"\n") and len(answer) < _MOST_BYTES:
                 left_seconds = began + self._patience_seconds - time.monotonic()
                 self._channel.settimeout(max(0.001, left_seconds))
