@@ -7,6 +7,7 @@ from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, fsum
+from statistics import median
 from textwrap import wrap
 from typing import Optional
 
@@ -18,7 +19,7 @@ from sharectl.errors import AbsentError
 from sharectl.model import DEFAULT_NODE_HS06, OTHER, GroupUsage, PlanLimits, Snapshot
 from sharectl.plan.nodes import NO_SNIPPET, nodes_in_share
 from sharectl.shares.errors import usage_by_group
-from sharectl.times import shown
+from sharectl.times import PERIOD_SECONDS, shown, span, validity_of
 from sharectl.words import counted, printable
 
 MOST_GROUPS = 64
@@ -26,6 +27,8 @@ MOST_GROUPS = 64
 _FIRST_SHARE = 0.05
 _MOST_SIZES = 4
 _LINE_CHARACTERS = 98
+_BRIEF_SECONDS, _BRIEF_PERIOD_SECONDS = 2 * PERIOD_SECONDS, 120
+"""Median age of jobs below which a shorter period of the timer pays, and that period."""
 
 
 class AnyGroup(Container[str]):
@@ -88,8 +91,8 @@ def render(look: FirstLook) -> str:
             f"no job has an AccountingGroup that can be a group; {look.without_quotas}; run "
             "`sharectl init` again when there are jobs, or write groups: by docs/configuration.md"
         )
-    sections = (_head, _groups, _pledges, _nodes, _control, _pool, _publish)
-    return "\n\n".join("\n".join(section(look)) for section in sections) + "\n"
+    sections = (_head, _groups, _pledges, _nodes, _control, _cycles, _pool, _publish)
+    return "\n\n".join(filter(None, ("\n".join(section(look)) for section in sections))) + "\n"
 
 
 def _comment(text: str) -> Iterator[str]:
@@ -228,6 +231,20 @@ def _control(look: FirstLook) -> Iterator[str]:
     if size != 8:  # noqa: PLR2004 - as config.d has it
         yield from _comment(f"On nodes write SHARECTL_MULTICORE_CORES = {size} too.")
     yield f"control: {flow({'multicore_cores': size})}"
+
+
+def _cycles(look: FirstLook) -> Iterator[str]:
+    """Advice for jobs of minutes; nothing for longer ones."""
+    ages: list[int] = []
+    for jobs in look.snapshot.running:
+        ages += [jobs.seconds] * jobs.jobs
+    if ages and median(ages) < _BRIEF_SECONDS:
+        yield from _comment(
+            f"Half of the jobs began in the last {span(ceil(median(ages)))}. If that is usual, a "
+            "cycle each 2 minutes serves groups sooner than each 5, the default. Change "
+            "sharectl.timer as its file says, then write three periods and UPDATE_INTERVAL, 300 s:"
+        )
+        yield f"# validity_seconds: {validity_of(_BRIEF_PERIOD_SECONDS)}"
 
 
 def _pool(look: FirstLook) -> Iterator[str]:

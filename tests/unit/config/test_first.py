@@ -57,6 +57,12 @@ def of_knobs(values: dict[str, str], cores: float | None = None) -> FirstLook:
     return with_quotas(LOOK, knobs, cores)
 
 
+def of_ages(*seconds: int) -> FirstLook:
+    """Look at jobs of these ages."""
+    jobs = (running("wn-1", "cms", 8, 3)._replace(seconds=age) for age in seconds)
+    return with_(running=tuple(jobs))
+
+
 LOOKS: dict[str, FirstLook] = {
     "quotas, also of groups without jobs, within others, and not in GROUP_NAMES": of_knobs(
         {
@@ -81,6 +87,8 @@ LOOKS: dict[str, FirstLook] = {
     "20 nodes without the snippet": with_(nodes=BARE),
     "most work has 4 cores": with_(running=(running("wn-1", "cms", 4, 9),), pending=()),
     "jobs of one core": with_(running=(running("wn-1", "cms", 1, 9),), pending=()),
+    "half of the jobs run for 4 minutes": of_ages(60, 240, 90_000),
+    "more than half of them for 10": of_ages(60, 700, 90_000),
     "nobody": replace(LOOK, publisher=("unauthenticated@unmapped", "no method")),
     "a publisher": replace(LOOK, publisher=("condor@example.org", "FS"), collector="cm:9618"),
     "a silent schedd": with_(sources=(*SOURCES, SILENT)),
@@ -107,7 +115,7 @@ def test_numbers_have_their_origin(golden: Callable[[str, str], None]) -> None:
         lines = ndiff(first.splitlines(), render(look).splitlines())
         parts += [f"\n== {title}", *(line for line in lines if line[0] in "+-")]
     golden("config/first.txt", "\n".join(parts) + "\n")
-    assert len(LOOKS) == 15
+    assert len(LOOKS) == 17
 
 
 def test_the_transport_that_would_work_does() -> None:
