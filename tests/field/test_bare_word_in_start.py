@@ -81,7 +81,7 @@ def test_an_attribute_needs_its_scope(
 
 @pytest.mark.parametrize(
     ("option", "level"),
-    [('Tenant="cms"', None), ('Tenant="lhcb"', Level.ERROR), ("VO,Tenant", Level.ADVICE)],
+    [('Tenant="cms"', None), ('Tenant="lhcb"', Level.ERROR), ("Tenant", Level.ADVICE)],
 )
 def test_typical_jobs_carry_what_the_site_says(
     option: str, level: Optional[Level], tmp_path: Path

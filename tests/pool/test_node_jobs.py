@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,12 @@ def prepare(box: Box) -> None:
     box.wait_until(lambda: len(values(box, constraint=ran, known=True)) == 4, "they have run")
 
 
+@pytest.fixture(autouse=True)
+def _idle(box: Box) -> Iterator[None]:
+    yield
+    box.remove_jobs()
+
+
 def values(box: Box, *attributes: str, constraint: str = "True", known: bool = False) -> list[str]:
     """A line for every slot, by name; of the startd, or as the collector knows them."""
     where = f'Machine == "{NODE}" && ({constraint})'
@@ -89,7 +96,7 @@ def run_jobs(box: Box, *jobs: tuple[str, int, int]) -> None:
     """Have jobs run: accounting group as a ClassAd literal, cores, slot."""
     for group, cores, slot in jobs:
         names = (f"My.AccountingGroup = {group}", f"My.AcctGroup = {group}")
-        place = f"requirements = TARGET.SlotID == {slot}"
+        place = f'requirements = TARGET.SlotID == {slot} && TARGET.Machine == "{NODE}"'
         box.submit(deployed.jobs("", cores, 1, 3600, place, *names))
     deployed.run(box, len(jobs))
 
