@@ -270,6 +270,7 @@ def test_of_a_file_without_end_only_a_part_is_read_and_no_fifo_is_waited_for(
     read, most = READERS[reader]
     path = tmp_path / "disabled"
     path.touch(0o600)
+    peak_of(lambda: read(path))  # what it imports first is not of the file
     os.truncate(path, SPARSE_BYTES)
     assert peak_of(lambda: read(path)) < most
     path.unlink()
