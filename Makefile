@@ -83,7 +83,7 @@ test-all: check docs unit $(OTHER_PYTHONS:%=unit-%) tools venv
 	$(POOL) --suite trixie
 
 bench: tools venv
-	set -e; for bench in bench/*.py; do echo "== $$bench"; $(PYTHON) $$bench; done
+	set -e; for bench in $$(grep -l "^if __name__" bench/*.py); do echo "== $$bench"; $(PYTHON) $$bench; done
 
 # The same commit gives the same bytes.
 man: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct)

@@ -23,7 +23,7 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 if __name__ == "__main__":  # a script finds the checkout by itself
-    sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "central"), str(CHECKOUT / "startd_cron")]
+    sys.path[:0] = [str(CHECKOUT / name) for name in ("", "central", "startd_cron", "packaging")]
 
 from bench import long_run  # noqa: E402
 from bench.long_run import LongRun, Trend  # noqa: E402
