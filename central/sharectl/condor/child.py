@@ -24,12 +24,14 @@ from typing import Any
 import classad2
 import htcondor2
 
+UNREADABLE = getattr(classad2, "ClassAdException", SyntaxError)
+"""Exception of the parser; HTCondor 23.9 has no exception of its own."""
 _LONE_BACKSLASH = re.compile(r'\\(?!")')
 
 
 @lru_cache(maxsize=4096)
 def expression(text: str) -> Any:
-    """Expression as a daemon reads it from its configuration; raises ClassAdException.
+    """Expression as a daemon reads it from its configuration; raises `UNREADABLE`.
 
     Old ClassAd syntax, in which a backslash escapes nothing but a quote, for a parser of the new.
     """
@@ -50,7 +52,7 @@ def ad_of(attributes: Mapping[str, str]) -> Any:
     """ClassAd with these expressions; the unreadable ones are left out, as the daemons do."""
     ad = classad2.ClassAd()
     for name, text in attributes.items():
-        with suppress(classad2.ClassAdException):
+        with suppress(UNREADABLE):
             ad[name] = expression(text)
     return ad
 
@@ -72,7 +74,7 @@ def evaluated(question: Mapping[str, Any]) -> dict[str, Any]:
     for text in question["expressions"]:
         texts.append(None)
         rows.append(None)
-        with suppress(classad2.ClassAdException):
+        with suppress(UNREADABLE):
             tree = expression(text)
             texts[-1] = str(tree)
             rows[-1] = [[outcome(tree.eval(slot, job)) for job in jobs] for slot in slots]
