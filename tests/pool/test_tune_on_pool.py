@@ -103,7 +103,9 @@ def test_a_search_on_a_pool_has_the_outcome_of_one_here_whatever_failed_at_first
     with start(box) as here:
         assert outcome(there) == outcome(here)
     # The default, one batch of settings, and the confirmation of both; each is one cluster.
-    jobs = [f"{cluster} {job}" for cluster in (1, 2, 3) for job in (0, 1)]
+    jobs = [
+        f"{cluster} {job}" for cluster, count in ((1, 2), (2, 2), (3, 4)) for job in range(count)
+    ]
     # A job that has ended stays in the queue until its shadow is gone.
     box.wait_until(lambda: history(box, "ClusterId", "ProcId") == jobs, "all have left the queue")
     assert sum(map(int, history(box, "NumJobStarts"))) == len(jobs) + 2
