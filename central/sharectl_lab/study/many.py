@@ -1,24 +1,24 @@
 """Simulations side by side, each in a process; results in the order of the tasks.
 
-Ctrl-C lets each running task return what it has. A process whose parent is gone ends at once, so
-that none stays.
+Ctrl-C lets each running task return what it has. A process whose parent is gone ends at its next
+progress, so that none stays.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import threading
 import time
-from collections.abc import Iterator, MutableSequence, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from math import fsum
-from multiprocessing import active_children, get_context, parent_process, resource_tracker
-from multiprocessing.synchronize import Event
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
 from types import FrameType
-from typing import Callable, NamedTuple, Optional, TypeVar, Union
+from typing import Callable, Generic, Optional, TypeVar
 
 from sharectl.errors import SharectlError
 
@@ -28,13 +28,34 @@ Progress = Callable[[float], object]
 Task = Callable[[Progress], Result]
 """Returns what it has where progress raises KeyboardInterrupt. It is pickled: a `partial` of a
 function of a module."""
-Done = Callable[[int, Result], object]
-"""Takes the number of a task and its result."""
 
 LOOK_SECONDS = 0.2
-"""Time between two looks at interrupts and at the progress of tasks."""
+"""Time between two looks at interrupts, and least time between two reports of a task."""
 STOP_SECONDS = 60.0
 """Time that an interrupted task has to return what it has."""
+
+
+@dataclass
+class _State(Generic[Result]):
+    """Tasks of a call, with their results so far."""
+
+    results: list[Optional[Result]]
+    parts: list[float]
+    progress: Progress
+    done: Callable[[int, Result], object]
+    interrupts: list[int]
+    running: dict[Connection, tuple[int, SpawnProcess]] = field(default_factory=dict)
+
+    def report(self, number: int, part: float) -> None:
+        """Note the part of a task that is done, and report the part of all."""
+        self.parts[number] = part
+        self.progress(fsum(self.parts) / len(self.parts))
+
+    def end(self, number: int, result: Result) -> None:
+        """Keep the result of a task."""
+        self.results[number] = result
+        self.done(number, result)
+        self.report(number, 1.0)
 
 
 def cores() -> int:
@@ -46,7 +67,7 @@ def run_many(
     tasks: Sequence[Task[Result]],
     processes: int,
     progress: Progress,
-    done: Done[Result] = lambda _number, _result: None,
+    done: Callable[[int, Result], object] = lambda _number, _result: None,
 ) -> list[Optional[Result]]:
     """Result of each task; None of those that had none when Ctrl-C was pressed.
 
@@ -54,18 +75,15 @@ def run_many(
 
     Raises SharectlError of the first task that failed; a second Ctrl-C raises KeyboardInterrupt.
     """
-    results: list[Optional[Result]] = [None] * len(tasks)
-
-    def keep(number: int, result: Result) -> None:
-        results[number] = result
-        done(number, result)
-
     with _interrupts() as interrupts:
-        if min(processes, len(tasks)) > 1:
-            _run_beside(tasks, processes, progress, keep, interrupts)
+        state: _State[Result] = _State(
+            [None] * len(tasks), [0.0] * len(tasks), progress, done, interrupts
+        )
+        if min(processes, len(tasks)) <= 1:
+            _run_here(tasks, state)
         else:
-            _run_here(tasks, progress, keep, interrupts)
-    return results
+            _run_beside(tasks, processes, state)
+        return state.results
 
 
 @contextmanager
@@ -85,111 +103,117 @@ def _interrupts() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _run_here(
-    tasks: Sequence[Task[Result]], progress: Progress, keep: Done[Result], interrupts: list[int]
-) -> None:
+def _run_here(tasks: Sequence[Task[Result]], state: _State[Result]) -> None:
     for number, task in enumerate(tasks):
-        if interrupts:
+        if state.interrupts:
             return
 
-        def report(part: float, number: int = number) -> None:
-            if interrupts:
+        def progress(part: float, number: int = number) -> None:
+            if state.interrupts:
                 raise KeyboardInterrupt
-            progress((number + part) / len(tasks))
+            state.report(number, part)
 
-        keep(number, task(report))
-        progress((number + 1) / len(tasks))
+        state.end(number, task(progress))
 
 
-def _run_beside(
-    tasks: Sequence[Task[Result]],
-    processes: int,
-    progress: Progress,
-    keep: Done[Result],
-    interrupts: list[int],
-) -> None:
+def _run_beside(tasks: Sequence[Task[Result]], processes: int, state: _State[Result]) -> None:
+    waiting = deque(enumerate(tasks))
+    stop_at: Optional[float] = None
+    try:
+        while waiting or state.running:
+            while waiting and len(state.running) < processes and not state.interrupts:
+                _start(*waiting.popleft(), state)
+            if state.interrupts and stop_at is None:
+                waiting.clear()
+                stop_at = time.monotonic() + STOP_SECONDS
+                for connection in state.running:
+                    _send(connection, None)
+            ready = wait([*state.running], LOOK_SECONDS)
+            for connection in [*state.running]:
+                if connection in ready:
+                    _receive(connection, state)
+            if stop_at is not None and time.monotonic() > stop_at:
+                return
+    finally:
+        for connection, (_number, process) in state.running.items():
+            process.kill()
+            process.join()
+            connection.close()
+
+
+def _start(number: int, task: Task[Result], state: _State[Result]) -> None:
     context = get_context("spawn")
-    stop, parts = context.Event(), context.Array("d", len(tasks), lock=False)
-    others = {child.pid for child in active_children()}
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_child, args=(theirs, task), daemon=True)
     # Its first start would lift the mask.
     resource_tracker.ensure_running()
-    with ProcessPoolExecutor(processes, context, _begin, (stop, parts)) as pool:
-        # Children inherit the mask: Ctrl-C on the terminal is for their parent alone.
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            futures = {pool.submit(_run, n, task): n for n, task in enumerate(tasks)}
-        finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        waiting, stop_at = set(futures), float("inf")
-        try:
-            while waiting and time.monotonic() < stop_at:
-                ended, waiting = wait(waiting, LOOK_SECONDS, FIRST_COMPLETED)
-                for number, future in sorted((futures[future], future) for future in ended):
-                    result = future.result()
-                    if isinstance(result, _Failure):
-                        failure = SharectlError(*result.problems)
-                        failure.exit_code = result.exit_code
-                        raise failure
-                    if result is not None:
-                        keep(number, result)
-                progress(fsum(parts) / len(tasks))
-                if interrupts and not stop.is_set():
-                    stop.set()
-                    stop_at = time.monotonic() + STOP_SECONDS
-        except BrokenProcessPool:
-            raise SharectlError(
-                "a simulation's process was killed; if memory was short, run fewer at once with "
-                "--jobs"
-            ) from None
-        finally:
-            # Without them the pool ends at once.
-            for child in active_children() if any(not one.done() for one in futures) else ():
-                if child.pid not in others:
-                    child.kill()
+    # The child inherits the mask: Ctrl-C on the terminal is for its parent alone.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+        state.running[ours] = (number, process)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    theirs.close()
 
 
-# ---- in a child
+def _receive(connection: Connection, state: _State[Result]) -> None:
+    """Take a report, a result or an error of a child."""
+    number, process = state.running[connection]
+    try:
+        kind, value = connection.recv()
+    except (EOFError, OSError):
+        kind, value = "killed", None
+    if kind == "part":
+        state.report(number, value)
+        return
+    process.join()
+    del state.running[connection]
+    connection.close()
+    if kind == "result":
+        state.end(number, value)
+    elif kind == "error":
+        lines, code = value
+        failure = SharectlError(*lines)
+        failure.exit_code = code
+        raise failure
+    elif kind == "fault":
+        raise RuntimeError(value)
+    else:
+        raise SharectlError(
+            f"a simulation's process has ended with {process.exitcode}; if memory was short "
+            "(-9), run fewer at once with --jobs"
+        )
 
 
-class _Failure(NamedTuple):
-    """Error of a task: its lines and exit code."""
-
-    problems: tuple[str, ...]
-    exit_code: int
-
-
-class _Parent:
-    """Memory that a child shares with its parent."""
-
-    stop: Event
-    parts: MutableSequence[float]
-
-
-def _begin(stop: Event, parts: MutableSequence[float]) -> None:
-    _Parent.stop, _Parent.parts = stop, parts
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _run(number: int, task: Task[Result]) -> Union[Result, _Failure, None]:
-    """Result of a task; None if it was interrupted before it had one."""
+def _child(connection: Connection, task: Task[Result]) -> None:
+    """Run a task, and send its result; the process ends where nobody receives it."""
+    reported = 0.0
 
     def progress(part: float) -> None:
-        _Parent.parts[number] = part
-        if _Parent.stop.is_set():
-            raise KeyboardInterrupt
+        nonlocal reported
+        now = time.monotonic()
+        if now - reported >= LOOK_SECONDS:
+            reported = now
+            _send(connection, ("part", part))
+            if connection.poll():
+                raise KeyboardInterrupt
 
     try:
-        progress(0.0)
-        result = task(progress)
+        answer: object = ("result", task(progress))
     except SharectlError as error:
-        return _Failure(tuple(error.problems), error.exit_code)
-    except KeyboardInterrupt:
-        return None
-    _Parent.parts[number] = 1.0
-    return result
+        answer = ("error", (error.problems, error.exit_code))
+    except Exception as error:
+        if os.environ.get("SHARECTL_TRACEBACK"):
+            raise
+        answer = ("fault", f"{type(error).__name__}: {error}")
+    _send(connection, answer)
+
+
+def _send(connection: Connection, message: object) -> None:
+    try:
+        connection.send(message)
+    except OSError:
+        # The other end is gone; a child has nobody to work for.
+        if get_context("spawn").parent_process() is not None:
+            os._exit(1)

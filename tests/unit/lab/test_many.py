@@ -97,7 +97,7 @@ def test_errors_of_tasks_are_errors_of_the_call(processes: int) -> None:
 
 def test_a_task_that_is_killed_is_an_error_and_ends_the_others(tmp_path: Path) -> None:
     tasks: list[Task[object]] = [partial(endless, 0, tmp_path), killed]
-    with pytest.raises(SharectlError, match="process was killed"):
+    with pytest.raises(SharectlError, match="ended with -9"):
         run_many(tasks, 2, lambda _part: None)
     begun = [int(path.read_text() or 0) for path in tmp_path.iterdir()]
     assert all(is_gone(pid) for pid in begun if pid)
