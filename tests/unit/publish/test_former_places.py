@@ -59,6 +59,18 @@ def test_a_collector_is_tried_until_it_is_emptied_or_its_targets_run_out(tmp_pat
     assert places(tmp_path).publishers() == []
 
 
+@pytest.mark.parametrize("content", [b"", b"notes\n"], ids=["empty", "notes"])
+def test_a_foreign_file_is_left_as_it_is(tmp_path: Path, content: bytes) -> None:
+    old = tmp_path / "old.txt"
+    places(tmp_path, published(old)).remember(PLAN)
+    old.write_bytes(content)
+    (emptying,) = places(tmp_path).publishers()
+    with pytest.raises(PublishError, match=str(old)):
+        emptying.publish(WITHDRAWAL)
+    assert old.read_bytes() == content
+    assert places(tmp_path).publishers() == [], "reported once"
+
+
 def test_neither_a_file_that_is_gone_nor_a_plan_without_targets_needs_anything(
     tmp_path: Path,
 ) -> None:
