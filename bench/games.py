@@ -60,6 +60,8 @@ HONEST = (jobs(SIZE, "per_hour: 20"),)
 """Honest jobs of eight cores."""
 LATER = (jobs(SIZE, f"per_hour: 20, phases: [{outage(12)}]"),)
 """Those after twelve hours without any."""
+LONG = (jobs(SIZE, "per_hour: 4", "constant:86400"),)
+"""Honest jobs of a day each."""
 ATLAS = (
     jobs(SIZE, "keep_pending: 20", group="atlas"),
     jobs(1, "keep_pending: 200", group="atlas"),
@@ -118,6 +120,7 @@ GAMES = (
         (*phantoms(ALL), *(jobs(s, "per_hour: 0.5", "constant:60") for s in ALL)),
     ),
     Game("proven whole nodes", (*phantoms([32]), jobs(32, "per_hour: 2", "constant:60"))),
+    Game("many sizes beside long jobs", phantoms(ALL), beside=LONG),
     Game("many sizes beside a rival", phantoms(ALL), others=ATLAS),
     Game(
         "refusing targets",

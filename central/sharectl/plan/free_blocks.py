@@ -5,8 +5,9 @@ ends before a job took it: it stood free for too long, or nobody waits any more,
 dropped it. A target that ends because its node closed or left the pool is no loss.
 
 - First blocks: as long as its losses of a day leave some of `FIRST_CORE_SECONDS`, a group may have
-  blocks open of such an expected cost (`first_cores` at once), its sizes in turn. A thousandth of
-  the pool's cores (`allowed_cores`) makes up for losses.
+  blocks open of such an expected cost (`first_cores` at once), its sizes in turn; more, in
+  proportion, if it runs such jobs (`WORK_RATIO`). A thousandth of the pool's cores
+  (`allowed_cores`) makes up for losses.
 - Each job that takes a block, and runs for a part of what it cost (`PROOF_RATIO`), lets
   `EARNED_BLOCKS` more of its kind be open; half of them are forgotten in a day, and a target that
   ends uses one up. Lost ones come out of a third of what the taken ones cost, or fewer are earned.
@@ -88,6 +89,10 @@ large a part."""
 FIRST_CORE_SECONDS, LEAST_FIRST_CORE_SECONDS = 72.0, 36_000.0
 """Expected cost of these, core-seconds for each core of the pool; that of a small pool."""
 
+WORK_RATIO, RUNNING_RATIO = 1 / 64, 1 / 8
+"""Parts of the core-seconds, and of the cores, of a group's running multicore jobs that its first
+blocks of their sizes may have beside: who runs jobs of a day has such jobs."""
+
 ALLOWED_RATIO, ALLOWED_CORES = 0.001, 1.0
 """Part of the pool, or cores of a small one, that may stand idle on average for lost blocks of a
 group."""
@@ -140,6 +145,18 @@ class _Watch:
     def pool_cores(self) -> int:
         """Cores of all nodes."""
         return sum(here.node.cores for here in self.nodes.values())
+
+    @cached_property
+    def work(self) -> Mapping[Kind, tuple[int, int]]:
+        """Cores of the running multicore jobs of each kind, and core-seconds that they have run."""
+        work: dict[Kind, tuple[int, int]] = {}
+        for running in self.snapshot.running:
+            if running.cores > 1:
+                kind = (running.group, running.cores)
+                cores, core_seconds = work.get(kind, (0, 0))
+                more = running.cores * running.jobs
+                work[kind] = (cores + more, core_seconds + more * running.seconds)
+        return work
 
     def failures(self, kind: Kind) -> int:
         """Number of times in a row that blocks of a kind failed."""
@@ -538,6 +555,10 @@ def _first_tries(
     loss = look.losses.get(group)
     rest_cores = first_cores(look.pool_cores)
     rest_core_seconds = look.first_core_seconds - (loss.core_seconds if loss else 0.0)
+    for kind in unserved:
+        cores, core_seconds = look.work.get(kind, (0, 0))
+        rest_cores += RUNNING_RATIO * cores
+        rest_core_seconds += WORK_RATIO * core_seconds
     for kind, number in unearned.items():
         rest_cores -= number * kind[1]
         rest_core_seconds -= number * look.cost(kind)

@@ -29,6 +29,7 @@ from sharectl.plan.blocks import (
 from sharectl.plan.plan import Decision, PlanConfig, State, decide, withdrawal
 from sharectl.plan.settings import GiveUp
 from sharectl.plan.waits import nodes_of
+from sharectl.times import DAY_SECONDS
 from tests.fakes import NOW
 
 TARGET = Target("wn-1", "alice", 24, "cms", 8)
@@ -193,3 +194,16 @@ def test_a_job_that_starts_after_a_step_back_of_the_clock_takes_its_block() -> N
     state = decide(law(), seen.state, pool(back), back).state
     job = RunningJobs("wn-1", "cms", 8, 10.0, seconds=100)
     assert decide(law(), state, pool(back + 600, job), back + 600).state.blocks.taken
+
+
+def test_a_group_that_runs_long_jobs_gets_more_first_blocks() -> None:
+    names = tuple(f"wn-{number}" for number in range(40))
+    nodes = tuple(Node(name, name, 32, 10.0, controlled=True) for name in names)
+    targets = {}
+    for seconds in (60, DAY_SECONDS):
+        running = [RunningJobs(name, "alice", 1, 10.0, DAY_SECONDS, 24) for name in names]
+        running += [RunningJobs(name, "cms", 8, 10.0, seconds) for name in names]
+        seen = Snapshot(NOW, nodes, tuple(running), (PendingJobs("cms", 8, 60),))
+        how = PlanConfig({"alice": 1.0, "cms": 9.0}, PlanLimits(), 1200, give_up=GiveUp())
+        targets[seconds] = len(decide(how, State(), seen, NOW).plan.targets)
+    assert 0 < targets[60] < targets[DAY_SECONDS]
