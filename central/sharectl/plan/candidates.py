@@ -57,6 +57,10 @@ def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dic
     return dict(waiting)
 
 
+LEAST_MEMORY_RATIO = 0.25
+"""Part of its value that a target keeps whatever memory its jobs take: their group is due too."""
+
+
 def single_core_ratio(deficit_hs06: Mapping[str, float], waiting: Iterable[Kind]) -> float:
     """Part of their value at which cores for single-core jobs count.
 
@@ -80,12 +84,14 @@ def option_of(
     single_ratio: float,
     *,
     memory_mib: Optional[int] = None,
+    least_mib: int = 0,
     wait: Optional[Wait] = None,
 ) -> Option:
     """Option of a target that stands or could: held-back group, its cap, cores that jobs request.
 
-    ``memory_mib`` is by default what is there once all cores above the cap are free; ``wait`` that
-    for the held-back group's jobs, or for all where cores wait for each other.
+    ``memory_mib`` is by default what is there once all cores above the cap are free; ``least_mib``
+    what a job that waits requests, 0 if unknown; ``wait`` that for the held-back group's jobs, or
+    for all where cores wait for each other.
     """
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores
@@ -104,6 +110,9 @@ def option_of(
         worked = cores * (HORIZON_SECONDS - wait.seconds) + wait.idle_core_seconds
         value = single_ratio * power * worked
         wait = Wait(wait.seconds, 0.0)
+    if least_mib:
+        stranded = here.stranded_cores(group, due, least_mib * jobs)
+        value *= min(2.0, max(LEAST_MEMORY_RATIO, 1 - stranded / cores))
     return Option(
         here.node.name,
         *place,
@@ -227,12 +236,19 @@ def new_options(
     for place in sorted(places):
         (name, group, size), cores = place, freed[place]
         here, jobs = nodes[name], cores if size == 1 else 1
-        memory_mib = here.memory_for(group, cores)
-        if memory_mib // jobs < sizes_at(here.node)[size].least_mib:
+        memory_mib, least_mib = here.memory_for(group, cores), sizes_at(here.node)[size].least_mib
+        if memory_mib // jobs < least_mib:
             continue
         cap = max(0, here.held_cores[group] - (cores if size == 1 else size))
         wait = partial(wait_for, name, whose_cores(group, size))
-        option = option_of(here, (group, cap, size), wait, single_ratio, memory_mib=memory_mib)
+        option = option_of(
+            here,
+            (group, cap, size),
+            wait,
+            single_ratio,
+            memory_mib=memory_mib,
+            least_mib=least_mib,
+        )
         if option.value > 0:
             options.append(option)
     return options

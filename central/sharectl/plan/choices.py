@@ -48,7 +48,8 @@ class Option(NamedTuple):
     gives_hs06: float
     """Power that the helped group gets, > 0."""
     value: float
-    """HS06-seconds moved within the horizon, less those that stand idle for it; > 0."""
+    """HS06-seconds moved within the horizon, less those that stand idle for it or lose their
+    memory; > 0."""
     wait: Wait = NO_WAIT
     memory_mib: int = NO_MEMORY_LIMIT
     """Most memory that a job may request to fit."""

@@ -313,6 +313,18 @@ class NodeCores:
         given_mib = held_mib[group] * freed_cores / held if held_mib and held else 0
         return floor(free_mib + given_mib)
 
+    def stranded_cores(self, group: str, freed_cores: int, taken_mib: int) -> float:
+        """Cores left without memory once jobs take cores of the group; below 0: those that get it.
+
+        0 where cores run short before memory, or if a job does not tell what it holds.
+        """
+        held_cores, held_mib = self._held
+        cores, memory_mib = self.node.cores, self.node.memory_mib
+        used_mib, held = sum(held_mib.values()), held_cores[group]
+        if not held or memory_mib <= 0 or used_mib * cores <= memory_mib * self.used_cores:
+            return 0.0
+        return (taken_mib - held_mib[group] * freed_cores / held) * cores / memory_mib
+
     def leaving_by_group(self, run_times: RunTimes) -> dict[str, list[Leaving]]:
         """Group, in order -> its jobs by cores and bin of age, with the time they still run."""
         alike: dict[tuple[str, int, int], int] = {}

@@ -6,7 +6,16 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.model import Kind, LimitNote, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
+from sharectl.model import (
+    Kind,
+    LimitNote,
+    Node,
+    PendingJobs,
+    PlanLimits,
+    RunningJobs,
+    Snapshot,
+    Target,
+)
 from sharectl.plan import candidates
 from sharectl.plan.choices import Budgets
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
@@ -201,3 +210,31 @@ def test_in_a_large_pool_every_size_keeps_its_quickest_nodes() -> None:
     number = Counter(option.request_cores for option in options)
     assert sum(number.values()) < len(held) * len(sizes)
     assert min(number[size] for size in sizes) >= candidates.KEPT_NODES
+
+
+@pytest.mark.parametrize(("atlas_mib", "first"), [(2000, "strong"), (4000, "small")])
+def test_small_jobs_replace_large_ones_first_where_memory_is_short(
+    atlas_mib: int, first: str
+) -> None:
+    sizes = {"small": (64_000, 9.0), "strong": (512_000, 13.0)}
+    nodes = tuple(
+        Node(name, name, 32, power, controlled=True, memory_mib=mib)
+        for name, (mib, power) in sizes.items()
+    )
+    held = tuple(
+        RunningJobs(name, "atlas", 1, power, 900, 16, atlas_mib)
+        for name, (_, power) in sizes.items()
+    )
+    seen = Snapshot(NOW, nodes, held, (PendingJobs("alice", 1, 8, 2000),))
+    assert targeted(decide(config(), BLANK, seen, NOW))[:1] == [first]
+
+
+def test_a_group_whose_jobs_need_much_memory_gets_its_due_all_the_same() -> None:
+    node = Node("wn-1", "wn-1", 32, 10.0, controlled=True, memory_mib=64_000)
+    held = RunningJobs("wn-1", "alice", 1, 10.0, 900, 8, 5000)
+    far = (
+        Node("far", "far", 640, 10.0, controlled=False),
+        RunningJobs("far", "alice", 1, 10.0, 900, 640),
+    )
+    seen = Snapshot(NOW, (node, far[0]), (held, far[1]), (PendingJobs("cms", 2, 9, 20_000),))
+    assert targeted(decide(config(), BLANK, seen, NOW)) == ["wn-1"]
