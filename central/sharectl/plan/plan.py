@@ -18,7 +18,6 @@ from sharectl.plan.blocks import (
     BlockMemory,
     IdleCores,
     idle_cores,
-    without_open,
 )
 from sharectl.plan.free_blocks import look_at_blocks
 from sharectl.plan.limits import (
@@ -258,7 +257,8 @@ def decide(
         )
     look = NOT_LOOKED
     if config.give_up is not None:
-        blocks = state.blocks if acting or not state.standing else without_open(state.blocks)
+        # Targets that ran out, or that were only planned, are no loss.
+        blocks = state.blocks if acting or not state.standing else replace(state.blocks, open=())
         look = look_at_blocks(blocks, acting, snapshot, nodes, now, config.give_up, run_times)
     free = {name: here for name, here in nodes.items() if name not in ruled_out}
     may_stay = _may_stay(config, standing, free, look)
@@ -401,7 +401,7 @@ def withdrawal(
         reason=reason,
     )
     # Targets that end because all are withdrawn tell nothing of the jobs.
-    return plan, published(replace(state, blocks=without_open(state.blocks)), plan, now)
+    return plan, published(replace(state, blocks=replace(state.blocks, open=())), plan, now)
 
 
 def published(state: State, plan: Plan, now: int) -> State:
