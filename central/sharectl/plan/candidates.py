@@ -84,8 +84,7 @@ def option_of(
 ) -> Option:
     """Option of a target that stands or could: held-back group, its cap, cores that jobs request.
 
-    ``memory_mib`` is by default what is there once all cores above the cap are free; ``wait`` that
-    for the held-back group's jobs, or for all where cores wait for each other.
+    ``memory_mib`` is by default what is there once all cores above the cap are free.
     """
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores

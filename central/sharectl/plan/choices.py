@@ -8,11 +8,11 @@ targets; the sum of values is to be large.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf
-from typing import Any, Callable, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, Target
 from sharectl.plan.waits import NO_MEMORY_LIMIT, NO_WAIT, Wait
@@ -69,6 +69,10 @@ class Option(NamedTuple):
         """Value and bonus."""
         return self.value + self.bonus
 
+    def rank(self, exponent: float) -> tuple[float, str, str, int]:
+        """Order by worth, most first: `VALUE` as it is, `DENSITY` for each HS06 given."""
+        return (-self.worth / self.gives_hs06**exponent, *self.place)
+
     def for_jobs(self, jobs: int) -> Option:
         """Part of a target of single-core jobs that is for fewer of them."""
         ratio = jobs / self.jobs
@@ -118,9 +122,7 @@ class Budgets:
     _by_size: defaultdict[int, list[str]] = field(init=False)
     """Cores that jobs request -> groups of such jobs."""
     _lacking: dict[int, list[str]] = field(default_factory=dict, init=False)
-    """Cores that jobs request -> such groups, the neediest first; kept until a choice is used."""
-    _most_hs06: Optional[dict[int, float]] = field(default=None, init=False)
-    """Cores that jobs request -> most power that a group of such jobs lacks; kept as long."""
+    """Cores that jobs request -> as of `most_lacking`; kept until a choice is used."""
 
     def __post_init__(self) -> None:
         """Find the groups of each size."""
@@ -134,22 +136,16 @@ class Budgets:
         waiting = {kind: dict(jobs) for kind, jobs in self.waiting.items() if jobs}
         excess, deficit = dict(self.excess_hs06), dict(self.deficit_hs06)
         rest = Budgets(excess, deficit, waiting, self.room, self.left_alone)
+        rest.nodes.update(self.nodes)
         for choice in chosen:
             rest.use(choice)
         return rest
-
-    def copied(self) -> Budgets:
-        """A copy, with the nodes of the choices."""
-        copy = self.after(())
-        copy.nodes.update(self.nodes)
-        return copy
 
     def use(self, choice: Choice) -> None:
         """Lower the bounds by a choice."""
         option, helped, memory_mib = choice
         self.nodes.add(option.node)
         self._lacking.clear()
-        self._most_hs06 = None
         self.room -= 1
         excess, deficit = self.excess_hs06, self.deficit_hs06
         excess[option.held_back] = excess.get(option.held_back, 0.0) - option.takes_hs06
@@ -166,15 +162,10 @@ class Budgets:
     def pays_for(self, demand: _Demand) -> bool:
         """True if the groups still have and lack so much power, and jobs wait."""
         held_back, takes_hs06, cores, gives_hs06 = demand
-        if self._most_hs06 is None:
-            most: dict[int, float] = {}
-            for group, size in self.waiting if self.room >= 1 else ():
-                most[size] = max(most.get(size, -inf), self.deficit_hs06.get(group, 0.0))
-            self._most_hs06 = most
-        return (
-            self.excess_hs06.get(held_back, 0.0) >= takes_hs06
-            and self._most_hs06.get(cores, -inf) >= gives_hs06
-        )
+        if self.room < 1 or self.excess_hs06.get(held_back, 0.0) < takes_hs06:
+            return False
+        lacking = self.most_lacking(cores)
+        return bool(lacking) and self.deficit_hs06[lacking[0]] >= gives_hs06
 
     def fitting(self, option: Option) -> Optional[Choice]:
         """Choice of an option for the group that lacks most, if it fits."""
@@ -187,7 +178,7 @@ class Budgets:
             return None
         size = option.request_cores
         gives_hs06 = least_hs06(option.gives_hs06, size)
-        for group in self._most_lacking(option):
+        for group in self.most_lacking(size) if option.helped is None else [option.helped]:
             if self.deficit_hs06.get(group, 0.0) < gives_hs06:
                 return None
             jobs = self.waiting.get((group, size))
@@ -203,11 +194,11 @@ class Budgets:
         excess_hs06 = self.excess_hs06.get(option.held_back, 0.0) + ROUNDING_HS06
         if option.node in self.nodes or excess_hs06 < takes:
             return None
-        for group in self._most_lacking(option):
-            deficit_hs06 = self.deficit_hs06.get(group, 0.0) + ROUNDING_HS06
-            waiting = self.waiting.get((group, option.request_cores))
-            if not waiting or deficit_hs06 < gives:
-                continue
+        for group in self.most_lacking(option.request_cores):
+            deficit_hs06 = self.deficit_hs06[group] + ROUNDING_HS06
+            if deficit_hs06 < gives:
+                return None
+            waiting = self.waiting[group, option.request_cores]
             payable = min(excess_hs06 // takes, deficit_hs06 // gives)
             jobs = int(min(payable, most_alike(waiting, option), option.jobs))
             part = self.fitting(option.for_jobs(jobs)) if jobs >= 1 else None
@@ -215,27 +206,17 @@ class Budgets:
                 return part
         return None
 
-    def _most_lacking(self, option: Option) -> list[str]:
-        if option.helped is not None:
-            return [option.helped]
-        size = option.request_cores
+    def most_lacking(self, size: int) -> list[str]:
+        """Groups of which jobs of so many cores wait, the neediest first."""
         if size not in self._lacking:
-            self._lacking[size] = sorted(
-                self._by_size[size], key=lambda group: (-self.deficit_hs06[group], group)
-            )
+            waiting = (group for group in self._by_size[size] if (group, size) in self.waiting)
+            lacking = sorted(waiting, key=lambda group: (-self.deficit_hs06[group], group))
+            self._lacking[size] = lacking
         return self._lacking[size]
 
 
-Order = Callable[[Option], tuple[Any, ...]]
-
-
-def by_worth(exponent: float) -> Order:
-    """Order by worth, most first: at 0 as it is, at 1 for each HS06 given, at others between."""
-    return lambda option: (-option.worth / option.gives_hs06**exponent, *option.place)
-
-
 VALUE, BETWEEN, DENSITY = 0.0, 0.5, 1.0
-by_value, by_density = by_worth(VALUE), by_worth(DENSITY)
+"""Orders of options, for `Option.rank`."""
 
 _Demand = tuple[str, float, int, float]
 """Held-back group, power that it must have to give, cores that jobs request, power that their group
@@ -252,12 +233,11 @@ class _Rows:
         self._rows: list[tuple[int, Option]] = []
         for option in sorted(options, key=lambda option: option.place):
             size, jobs = option.request_cores, option.jobs if parts else 1
-            part = 0.5 if size > 1 else 1.0
             demand = (
                 option.held_back,
-                option.takes_hs06 / jobs * part - ROUNDING_HS06,
+                least_hs06(option.takes_hs06 / jobs, size),
                 size,
-                option.gives_hs06 / jobs * part - ROUNDING_HS06,
+                least_hs06(option.gives_hs06 / jobs, size),
             )
             self._rows.append((numbers.setdefault(demand, len(numbers)), option))
         self._demands = tuple(numbers)
@@ -266,7 +246,7 @@ class _Rows:
     def payable(
         self, exponent: float, rest: Budgets, without: Optional[OptionPlace]
     ) -> Iterator[Option]:
-        """Options on free nodes that ``rest`` pays for when it is their turn, by `by_worth`.
+        """Options on free nodes that ``rest`` pays for when it is their turn, by `Option.rank`.
 
         Budgets only fall: a demand that they do not pay for is not looked at again.
         """
@@ -324,23 +304,18 @@ def best(offer: OptionSet, budgets: Budgets, standing: Collection[Option] = ()) 
     tries, before = TRIED_OPTIONS // max(1, len(offer.options)), -inf
     while tries > 0 and total_worth(choices) > before:
         before = total_worth(choices)
-        worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)[:tries]
+        worst = sorted(choices, key=lambda row: row.option.rank(DENSITY), reverse=True)[:tries]
         tries -= len(worst)
         for choice in worst:
             if choice in choices:  # unless an exchange before has left it out
-                others = _without(choice, choices, offer, budgets)
-                choices = max((choices, *others), key=total_worth)
+                others = [other for other in choices if other is not choice]
+                rest, place = budgets.after(others), choice.option.place
+                exchanged = (
+                    _filled(offer, order, rest.after(()), [*others], without=place)
+                    for order in (VALUE, DENSITY)
+                )
+                choices = max((choices, *exchanged), key=total_worth)
     return choices
-
-
-def _without(
-    choice: Choice, choices: Sequence[Choice], offer: OptionSet, budgets: Budgets
-) -> Iterable[list[Choice]]:
-    """All other choices, filled up with other options in two orders."""
-    others = [other for other in choices if other is not choice]
-    rest = budgets.after(others)
-    for order in (VALUE, DENSITY):
-        yield _filled(offer, order, rest.copied(), [*others], without=choice.option.place)
 
 
 def filled(
@@ -350,7 +325,7 @@ def filled(
     *,
     first: Optional[OptionSet] = None,
 ) -> list[Choice]:
-    """``chosen``, then options of ``first`` and all others that still fit, by `by_density`.
+    """``chosen``, then options of ``first`` and all others that still fit, by `DENSITY`.
 
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
@@ -366,10 +341,9 @@ def _filled(
     first: Optional[OptionSet] = None,
     without: Optional[OptionPlace] = None,
 ) -> list[Choice]:
-    """As `filled`, by `by_worth` of ``order``; ``rest`` is left of the budgets by choices.
+    """As `filled`, by ``order``; ``rest`` is left of the budgets by choices.
 
-    Options of ``first`` come before all others, by `by_density`; those of the place ``without``
-    are left out.
+    Options of ``first`` come by `DENSITY`; those of the place ``without`` are left out.
     """
     turns = [(offer.whole, order, rest.fitting), (offer.parts, order, rest.fitting_part)]
     if first is not None:
@@ -385,17 +359,11 @@ def _filled(
 
 def fitting_memory(jobs: Queue, option: Option) -> Optional[int]:
     """Most memory of enough jobs that fit the option; None if there are too few."""
-    most, enough, fitting = option.memory_mib, option.jobs, None
-    for memory, count in jobs.items():
-        if enough <= count and memory <= most and (fitting is None or memory > fitting):
-            fitting = memory
-    return fitting
+    most, enough = option.memory_mib, option.jobs
+    fitting = [memory for memory, count in jobs.items() if enough <= count and memory <= most]
+    return max(fitting, default=None)
 
 
 def most_alike(jobs: Queue, option: Option) -> int:
     """Most jobs of one memory that fit the option."""
-    most, alike = option.memory_mib, 0
-    for memory, count in jobs.items():
-        if memory <= most and count > alike:
-            alike = count
-    return alike
+    return max([n for memory, n in jobs.items() if memory <= option.memory_mib], default=0)

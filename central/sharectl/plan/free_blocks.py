@@ -152,7 +152,7 @@ class _Look:
             longest = DAY_SECONDS if pause.node == ALL_NODES else NODE_SECONDS
             until = min(pause.until, now + longest)
             if now < until + DAY_SECONDS:
-                self.pauses[(*pause.kind, pause.node)] = replace(pause, until=until)
+                self.pauses[pause.group, pause.cores, pause.node] = replace(pause, until=until)
         made_up = between * allowed_cores(self.pool_cores)
         self.losses: dict[str, Loss] = {}
         for loss in memory.losses:
@@ -436,7 +436,7 @@ def _give_up(look: _Look, late: Iterable[OpenBlock]) -> set[Kind]:
             failures = min(max(IN_A_ROW, before + 1), before + len(alike))
             cost = max(block.idle_core_seconds for block in alike)
             pause = BackOff(*kind, ALL_NODES, failures, look.now, cost)
-            look.pauses[(*kind, ALL_NODES)] = pause
+            look.pauses[kind[0], kind[1], ALL_NODES] = pause
             if failures >= IN_A_ROW:
                 failed_kinds.add(kind)
                 earned /= 2

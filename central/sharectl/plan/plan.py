@@ -94,18 +94,16 @@ NODE_REASONS = {
 KEPT_BLOCKS_RATIO = 0.8
 """Part of its setpoint by which a group may be over it while grace keeps blocks for its jobs.
 
-A block that single-core jobs break up costs idle cores when the group that it is due to comes back.
-On a twentieth of `infn-t1`, where one of two multicore groups is silent for hours, targets idle
-less than half as many cores as with 0. The other group is further over its share meanwhile, all
-others are nearer to theirs: the RMS error is the same. From 1 on it grows.
+A block that single-core jobs break up costs idle cores when its group comes back. On a twentieth of
+`infn-t1`, with a group that is silent for hours, targets idle less than half as many cores as with
+0, at the same RMS error. From 1 on it grows.
 """
 
 FORESEEN_SECONDS = 2700.0
 """Time within which power that groups will give up counts already: about as long as a block takes.
 
-A group whose jobs of a size wait no more loses the power of those that run, job by job, and other
-groups take the cores. Blocks that begin when the error is there come an hour late. With half and
-with twice the time the shortfall is larger.
+A group whose jobs of a size wait no more loses the power of those that run, job by job. Blocks that
+begin when the error is there come an hour late. Half and twice the time make the shortfall larger.
 """
 
 
@@ -345,8 +343,8 @@ def foreseen_hs06(
     change_hs06 = {group: -fsum(lost) for group, lost in lost_hs06.items()}
     given_hs06 = -fsum(change_hs06.values())
     takers = {group: hs06 for group, hs06 in pledge_hs06.items() if (group, 1) in kinds}
-    if given_hs06 and takers:
-        whole = fsum(takers.values())
+    whole = fsum(takers.values())
+    if given_hs06 and whole:
         for group, hs06 in takers.items():
             change_hs06[group] = change_hs06.get(group, 0.0) + given_hs06 * hs06 / whole
     return change_hs06
@@ -377,7 +375,7 @@ def _node_reasons(
     called = {target.node: target for target in wanted.targets}
     reasons = dict.fromkeys(situation.nodes, "not-needed" if called else "no-call")
     reasons.update(dict.fromkeys(stands, "target"))
-    by_strategy = wanted.node_reasons()
+    by_strategy = wanted.node_reasons(situation)
     reasons.update((name, by_strategy[name]) for name in reasons.keys() & by_strategy.keys())
     for name, reason in reasons.items():
         if stands.get(name) != called.get(name):

@@ -29,15 +29,15 @@ from sharectl.plan.candidates import (
     whose_cores,
 )
 from sharectl.plan.choices import (
+    DENSITY,
     ROUNDING_HS06,
+    VALUE,
     Budgets,
     Choice,
     Option,
     OptionSet,
     Queue,
     best,
-    by_density,
-    by_value,
     filled,
     fitting_memory,
     least_hs06,
@@ -73,6 +73,38 @@ class Situation:
     """Blocks of cores that stand free."""
 
     @cached_property
+    def outputs_hs06(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Group -> power to take from it; and group -> power to give to it."""
+        outputs = {control.group: control.output_hs06 for control in self.groups}
+        excess = {group: output for group, output in outputs.items() if output > 0}
+        return excess, {group: -output for group, output in outputs.items() if output < 0}
+
+    @cached_property
+    def demand(self) -> dict[Kind, Queue]:
+        """Jobs that wait, of the groups to help."""
+        return waiting_jobs(self.snapshot.pending, self.outputs_hs06[1])
+
+    @property
+    def waiting(self) -> dict[Kind, Queue]:
+        """Part of the demand for which targets may be made."""
+        alone = self.look.left_alone_kinds
+        return {kind: jobs for kind, jobs in self.demand.items() if kind not in alone}
+
+    @cached_property
+    def fits(self) -> dict[str, str]:
+        """Node -> the best that waiting jobs would find there, such as `FITS`."""
+        excess, waiting = self.outputs_hs06[0], self.waiting
+        lacking = dict.fromkeys((group for group, _ in waiting), inf)
+        sizes_at, every = sizes_on(waiting, lacking), sizes_of(waiting, lacking)
+        fits = {}
+        for name, here in self.nodes.items():
+            sizes = sizes_at(here.node)
+            fit = _fit(here, excess.keys(), sizes or every)
+            tells = sizes or fit == "multicore-only"
+            fits[name] = fit if tells else CLOSED if fit == FITS else SHUT
+        return fits
+
+    @cached_property
     def closed_kinds(self) -> frozenset[Kind]:
         """Kinds of jobs to which every node is closed."""
         closed = [here.node.closed_kinds for here in self.nodes.values() if here.node.closed]
@@ -97,28 +129,6 @@ CLOSED, SHUT = "closed", "shut"
 
 
 @dataclass(frozen=True)
-class NodeFits:
-    """Cores that groups ``over`` their share hold on nodes, beside the jobs that wait for them."""
-
-    nodes: Mapping[str, NodeCores]
-    over: AbstractSet[str]
-    waiting: Mapping[Kind, Queue]
-
-    @cached_property
-    def by_node(self) -> Mapping[str, str]:
-        """Node -> the best that waiting jobs would find there, such as `FITS`."""
-        lacking = dict.fromkeys((group for group, _ in self.waiting), inf)
-        sizes_at, every = sizes_on(self.waiting, lacking), sizes_of(self.waiting, lacking)
-        fits = {}
-        for name, here in self.nodes.items():
-            sizes = sizes_at(here.node)
-            fit = _fit(here, self.over, sizes or every)
-            tells = sizes or fit == "multicore-only"
-            fits[name] = fit if tells else CLOSED if fit == FITS else SHUT
-        return fits
-
-
-@dataclass(frozen=True)
 class Wanted:
     """Targets that the controllers' outputs call for, before limits act."""
 
@@ -134,14 +144,14 @@ class Wanted:
     """Costs of targets that are called for or stand, where the strategy estimates them."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Node that was chosen or ruled out -> one of `sharectl.plan.plan.NODE_REASONS`."""
-    fits: Optional[NodeFits] = None
-    """Source of the reasons of all other nodes; None if no node was looked at."""
+    looks: bool = False
+    """True if all other nodes have a reason by `Situation.fits`."""
 
-    def node_reasons(self) -> dict[str, str]:
+    def node_reasons(self, situation: Situation) -> dict[str, str]:
         """Node -> one of `sharectl.plan.plan.NODE_REASONS`, where the strategy has one."""
         codes = {FITS: "not-needed" if self.targets else "no-call"}
         codes |= {HELD: "no-fit", SMALL: "no-fit", SHUT: "closed"}
-        fits = self.fits.by_node if self.fits is not None else {}
+        fits = situation.fits if self.looks else {}
         return {**{name: codes.get(fit, fit) for name, fit in fits.items()}, **self.reasons}
 
 
@@ -240,19 +250,15 @@ def _affordable_nodes(
 
 def many_pairs(situation: Situation) -> Wanted:
     """Targets that the controllers' outputs call for, the most useful first."""
-    outputs = {control.group: control.output_hs06 for control in situation.groups}
-    excess = {group: output for group, output in outputs.items() if output > 0}
-    deficit = {group: -output for group, output in outputs.items() if output < 0}
-    look, nodes = situation.look, situation.nodes
-    demand = waiting_jobs(situation.snapshot.pending, deficit)
-    waiting = {kind: jobs for kind, jobs in demand.items() if kind not in look.left_alone_kinds}
+    (excess, deficit), look, nodes = situation.outputs_hs06, situation.look, situation.nodes
+    waiting = situation.waiting
     ratio = single_core_ratio(deficit, waiting.keys() - situation.closed_kinds)
     standing = {old.target: _standing_option(old, situation, ratio) for old in situation.standing}
     waits = {target: option.wait for target, option in standing.items()}
     reasons = {target.node: "released" for target in standing}
     if not waiting or not (excess or standing):
         nobody = "no-group-under" if excess else "no-group-over"
-        all_left_alone = excess and demand and not waiting
+        all_left_alone = excess and situation.demand and not waiting
         return Wanted("given-up" if all_left_alone else nobody, waits=waits, reasons=reasons)
     working = [standing[old.target] for old in situation.standing if not fulfilled(old, nodes)]
     apart = look.left_alone | situation.closed_places(waiting.keys())
@@ -271,17 +277,19 @@ def many_pairs(situation: Situation) -> Wanted:
     taken = {option.place for option in kept}
     fresh = new_options(free, remaining, situation.run_times, ratio, situation.block_cores)
     offer = OptionSet((*kept, *(option for option in fresh if option.place not in taken)))
-    choices = _chosen(offer, remaining, kept)
+    choices = best(offer, remaining, kept)
+    choices.sort(key=lambda choice: choice.option.rank(VALUE))
+    # What there is no room for is called for all the same: the limits leave it out, and say so.
+    choices = filled(offer, replace(remaining, room=inf), choices)
     later: list[str] = []
     if bounded.waiting != waiting:
         unbounded = replace(remaining, waiting=budgets.after(fixed).waiting)
         with_later = filled(offer, unbounded, choices)
         later = [choice.option.node for choice in with_later[len(choices) :]]
-    fits = NodeFits(nodes, excess.keys(), waiting)
     called = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
     reason = "targets" if called else "no-group-over"
     if excess and not called:
-        reason = _why_none(fits.by_node, free, budgets, situation.groups)
+        reason = _why_none(situation, free, budgets)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     pairs = {(target.held_back, target.helped) for target in called}
     reasons.update((t.node, "kept" if t in standing else "target") for t in called)
@@ -294,7 +302,7 @@ def many_pairs(situation: Situation) -> Wanted:
         len(later),
         {**waits, **called},
         reasons,
-        fits,
+        looks=True,
     )
 
 
@@ -349,10 +357,11 @@ def _bounded(
     for kind, jobs in waiting.items():
         most = look.most_new.get(kind, sum(jobs.values())) + unfinished[kind]
         before = accumulate(jobs.values(), initial=0)
-        counts = (
-            (memory, min(count, most - less)) for (memory, count), less in zip(jobs.items(), before)
-        )
-        bounded[kind] = {memory: count for memory, count in counts if count > 0}
+        bounded[kind] = {
+            memory: min(count, most - less)
+            for (memory, count), less in zip(jobs.items(), before)
+            if min(count, most - less) > 0
+        }
     return bounded
 
 
@@ -370,19 +379,18 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
 
     def smallest_first(choice: Choice) -> tuple[float, tuple[object, ...]]:
         # Else a large one would leave nothing for those beside which it was chosen.
-        return choice.option.gives_hs06, by_density(choice.option)
+        return choice.option.gives_hs06, choice.option.rank(DENSITY)
 
     for choice in sorted(going_on, key=smallest_first):
         option, helped, _ = choice
         if deficit.get(helped, 0.0) > ROUNDING_HS06:
             rest.use(choice)
             kept.append(option)
-            size, takes, gives = option.request_cores, option.takes_hs06, option.gives_hs06
             for unpaid, group, hs06 in (
-                (unpaid_excess, option.held_back, takes),
-                (unpaid_deficit, helped, gives),
+                (unpaid_excess, option.held_back, option.takes_hs06),
+                (unpaid_deficit, helped, option.gives_hs06),
             ):
-                part_hs06 = hs06 - least_hs06(hs06, size)
+                part_hs06 = hs06 - least_hs06(hs06, option.request_cores)
                 unpaid[group] = min(unpaid.get(group, part_hs06), part_hs06)
     raised = [
         {
@@ -395,13 +403,6 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
         )
     ]
     return kept, replace(budgets, excess_hs06=raised[0], deficit_hs06=raised[1])
-
-
-def _chosen(offer: OptionSet, budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
-    """The choices, the most useful first."""
-    choices = sorted(best(offer, budgets, kept), key=lambda choice: by_value(choice.option))
-    # What there is no room for is called for all the same: the limits leave it out, and say so.
-    return filled(offer, replace(budgets, room=inf), choices)
 
 
 def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> str:
@@ -422,13 +423,9 @@ def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> 
     return fit
 
 
-def _why_none(
-    fits: Mapping[str, str],
-    free: Mapping[str, NodeCores],
-    budgets: Budgets,
-    groups: Iterable[GroupControl],
-) -> str:
+def _why_none(situation: Situation, free: Mapping[str, NodeCores], budgets: Budgets) -> str:
     """One of `sharectl.plan.plan.REASONS`; ``free``: nodes whose target need not stay."""
+    fits = situation.fits
     kinds = set(fits.values())
     if FITS not in kinds and CLOSED in kinds:
         return "closed"
@@ -439,7 +436,7 @@ def _why_none(
         return "no-room"
     if _pays(able, budgets):
         return "not-worth"
-    errors = {control.group: control.control_error_hs06 for control in groups}
+    errors = {control.group: control.control_error_hs06 for control in situation.groups}
     larger = replace(
         budgets,
         excess_hs06={group: errors[group] for group in budgets.excess_hs06},
