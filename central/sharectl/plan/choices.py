@@ -223,14 +223,17 @@ _Demand = tuple[str, float, int, float]
 must lack."""
 
 
-class _Rows:
-    """Options by demand. Many have the same, because few kinds of nodes make a pool."""
+class OptionSet:
+    """Options to choose from, by demand. Many have the same: few kinds of nodes make a pool.
+
+    Of ``parts`` each may be chosen for fewer jobs: its demand is that of one.
+    """
 
     def __init__(self, options: Iterable[Option], *, parts: bool = False) -> None:
         numbers: dict[_Demand, int] = {}
         # By place, so that options of the same worth stay in this order. A plain loop: a plan for
         # a large pool has thousands of options.
-        self._rows: list[tuple[int, Option]] = []
+        self.rows: list[tuple[int, Option]] = []
         for option in sorted(options, key=lambda option: option.place):
             size, jobs = option.request_cores, option.jobs if parts else 1
             demand = (
@@ -239,9 +242,15 @@ class _Rows:
                 size,
                 least_hs06(option.gives_hs06 / jobs, size),
             )
-            self._rows.append((numbers.setdefault(demand, len(numbers)), option))
+            self.rows.append((numbers.setdefault(demand, len(numbers)), option))
         self._demands = tuple(numbers)
         self._in_order: dict[float, list[tuple[int, Option]]] = {}
+
+    @cached_property
+    def parts(self) -> OptionSet:
+        """Options of which a part may be chosen."""
+        jobs = (option for _, option in self.rows if option.jobs > 1 and option.helped is None)
+        return OptionSet(jobs, parts=True)
 
     def payable(
         self, exponent: float, rest: Budgets, without: Optional[OptionPlace]
@@ -263,24 +272,10 @@ class _Rows:
 
     def _ordered(self, exponent: float) -> list[tuple[int, Option]]:
         if exponent not in self._in_order:
-            worth = [-(row.value + row.bonus) / row.gives_hs06**exponent for _, row in self._rows]
+            worth = [-(row.value + row.bonus) / row.gives_hs06**exponent for _, row in self.rows]
             places = sorted(range(len(worth)), key=worth.__getitem__)
-            self._in_order[exponent] = [self._rows[place] for place in places]
+            self._in_order[exponent] = [self.rows[place] for place in places]
         return self._in_order[exponent]
-
-
-class OptionSet:
-    """Options to choose from, each as it is, and those of which a part may be chosen."""
-
-    def __init__(self, options: Iterable[Option]) -> None:
-        self.options = list(options)
-        self.whole = _Rows(self.options)
-
-    @cached_property
-    def parts(self) -> _Rows:
-        """Options of which a part may be chosen, with the demand of one job."""
-        jobs = (option for option in self.options if option.jobs > 1 and option.helped is None)
-        return _Rows(jobs, parts=True)
 
 
 def total_worth(choices: Iterable[Choice]) -> float:
@@ -299,9 +294,9 @@ def best(offer: OptionSet, budgets: Budgets, standing: Collection[Option] = ()) 
     Tests hold the sum of values to a part of the best there is.
     """
     first = OptionSet(standing)
-    starts = (_filled(offer, order, budgets.after(()), []) for order in (VALUE, BETWEEN))
+    starts = (filled(offer, budgets, order=order) for order in (VALUE, BETWEEN))
     choices = max((filled(offer, budgets, first=first), *starts), key=total_worth)
-    tries, before = TRIED_OPTIONS // max(1, len(offer.options)), -inf
+    tries, before = TRIED_OPTIONS // max(1, len(offer.rows)), -inf
     while tries > 0 and total_worth(choices) > before:
         before = total_worth(choices)
         worst = sorted(choices, key=lambda row: row.option.rank(DENSITY), reverse=True)[:tries]
@@ -309,9 +304,9 @@ def best(offer: OptionSet, budgets: Budgets, standing: Collection[Option] = ()) 
         for choice in worst:
             if choice in choices:  # unless an exchange before has left it out
                 others = [other for other in choices if other is not choice]
-                rest, place = budgets.after(others), choice.option.place
+                place = choice.option.place
                 exchanged = (
-                    _filled(offer, order, rest.after(()), [*others], without=place)
+                    filled(offer, budgets, others, order=order, without=place)
                     for order in (VALUE, DENSITY)
                 )
                 choices = max((choices, *exchanged), key=total_worth)
@@ -323,31 +318,20 @@ def filled(
     budgets: Budgets,
     chosen: Iterable[Choice] = (),
     *,
-    first: Optional[OptionSet] = None,
-) -> list[Choice]:
-    """``chosen``, then options of ``first`` and all others that still fit, by `DENSITY`.
-
-    Last come parts of options of single-core jobs, with as many jobs as still fit.
-    """
-    choices = list(chosen)
-    return _filled(offer, DENSITY, budgets.after(choices), choices, first)
-
-
-def _filled(
-    offer: OptionSet,
-    order: float,
-    rest: Budgets,
-    choices: list[Choice],
+    order: float = DENSITY,
     first: Optional[OptionSet] = None,
     without: Optional[OptionPlace] = None,
 ) -> list[Choice]:
-    """As `filled`, by ``order``; ``rest`` is left of the budgets by choices.
+    """``chosen``, then options of ``first`` and all others that still fit, by ``order``.
 
-    Options of ``first`` come by `DENSITY`; those of the place ``without`` are left out.
+    Those of ``first`` come by `DENSITY`, those of the place ``without`` are left out. Last come
+    parts of options of single-core jobs, with as many jobs as still fit.
     """
-    turns = [(offer.whole, order, rest.fitting), (offer.parts, order, rest.fitting_part)]
+    choices = list(chosen)
+    rest = budgets.after(choices)
+    turns = [(offer, order, rest.fitting), (offer.parts, order, rest.fitting_part)]
     if first is not None:
-        turns.insert(0, (first.whole, DENSITY, rest.fitting))
+        turns.insert(0, (first, DENSITY, rest.fitting))
     for rows, exponent, fitting in turns:
         for option in rows.payable(exponent, rest, without):
             choice = fitting(option)

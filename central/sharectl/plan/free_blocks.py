@@ -289,12 +289,12 @@ def look_at_blocks(
         if nodes[target.node].node.admits(target.kind)
     }
     waiting = {kind for kind, jobs in look.jobs.items() if jobs > 0}
-    late = {
-        target: block
+    late = [
+        target
         for target, block in blocks.items()
         if block.free_seconds(now) >= look.patience_seconds(block.kind)
-    }
-    failed_kinds = _give_up(look, [b for b in late.values() if b.kind in waiting])
+    ]
+    failed_kinds = _give_up(look, [blocks[target] for target in late if target.kind in waiting])
     staying, given_back = dict[Target, OpenBlock](), set[Target]()
     for target, block in blocks.items():
         if target in late or block.kind in failed_kinds:

@@ -73,16 +73,19 @@ class Situation:
     """Blocks of cores that stand free."""
 
     @cached_property
-    def outputs_hs06(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Group -> power to take from it; and group -> power to give to it."""
-        outputs = {control.group: control.output_hs06 for control in self.groups}
-        excess = {group: output for group, output in outputs.items() if output > 0}
-        return excess, {group: -output for group, output in outputs.items() if output < 0}
+    def excess_hs06(self) -> dict[str, float]:
+        """Group -> power to take from it."""
+        return {row.group: row.output_hs06 for row in self.groups if row.output_hs06 > 0}
+
+    @cached_property
+    def deficit_hs06(self) -> dict[str, float]:
+        """Group -> power to give to it."""
+        return {row.group: -row.output_hs06 for row in self.groups if row.output_hs06 < 0}
 
     @cached_property
     def demand(self) -> dict[Kind, Queue]:
         """Jobs that wait, of the groups to help."""
-        return waiting_jobs(self.snapshot.pending, self.outputs_hs06[1])
+        return waiting_jobs(self.snapshot.pending, self.deficit_hs06)
 
     @property
     def waiting(self) -> dict[Kind, Queue]:
@@ -93,13 +96,13 @@ class Situation:
     @cached_property
     def fits(self) -> dict[str, str]:
         """Node -> the best that waiting jobs would find there, such as `FITS`."""
-        excess, waiting = self.outputs_hs06[0], self.waiting
+        waiting = self.waiting
         lacking = dict.fromkeys((group for group, _ in waiting), inf)
         sizes_at, every = sizes_on(waiting, lacking), sizes_of(waiting, lacking)
         fits = {}
         for name, here in self.nodes.items():
             sizes = sizes_at(here.node)
-            fit = _fit(here, excess.keys(), sizes or every)
+            fit = _fit(here, self.excess_hs06.keys(), sizes or every)
             tells = sizes or fit == "multicore-only"
             fits[name] = fit if tells else CLOSED if fit == FITS else SHUT
         return fits
@@ -250,8 +253,8 @@ def _affordable_nodes(
 
 def many_pairs(situation: Situation) -> Wanted:
     """Targets that the controllers' outputs call for, the most useful first."""
-    (excess, deficit), look, nodes = situation.outputs_hs06, situation.look, situation.nodes
-    waiting = situation.waiting
+    excess, deficit = situation.excess_hs06, situation.deficit_hs06
+    waiting, look, nodes = situation.waiting, situation.look, situation.nodes
     ratio = single_core_ratio(deficit, waiting.keys() - situation.closed_kinds)
     standing = {old.target: _standing_option(old, situation, ratio) for old in situation.standing}
     waits = {target: option.wait for target, option in standing.items()}

@@ -138,10 +138,13 @@ class RemainingTimes:
         They are what was seen, with one end of the prior added: a job of unknown kind is expected
         to run on for as long as it has run, at least some 17 minutes and at most a day.
         """
-        return tuple(
-            (ends + 1) / (seconds + 1 / _prior_rate(start))
-            for start, (seconds, ends) in zip(EDGES_SECONDS, self.bins)
-        )
+        rates = []
+        for start, (seconds, ends) in zip(EDGES_SECONDS, self.bins):
+            # Of a rate of 2 / age the mean rest is the age, here that of the middle of the bin.
+            age_seconds = max(start * sqrt(BIN_RATIO), PRIOR_LEAST_SECONDS)
+            prior = 2 / min(age_seconds, PRIOR_MOST_SECONDS)
+            rates.append((ends + 1) / (seconds + 1 / prior))
+        return tuple(rates)
 
     @cached_property
     def by_bin(self) -> tuple[float, ...]:
@@ -175,12 +178,6 @@ RunTimes = Mapping[str, RemainingTimes]
 """Group -> how long its jobs still run; of other groups nothing was seen."""
 
 NOTHING_KNOWN: RunTimes = {}
-
-
-def _prior_rate(age_seconds: float) -> float:
-    # Of a rate of 2 / age the mean rest is the age itself; the age is that of the middle of a bin
-    # that begins there.
-    return 2 / min(max(age_seconds * sqrt(BIN_RATIO), PRIOR_LEAST_SECONDS), PRIOR_MOST_SECONDS)
 
 
 def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTimes]:
