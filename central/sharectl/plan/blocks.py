@@ -138,7 +138,7 @@ NO_BLOCKS = BlockMemory()
 
 @dataclass(frozen=True)
 class BlockLook:
-    """Blocks at one look at the pool, and what follows for a plan."""
+    """Blocks at one look at the pool, and what follows for a plan; by default nothing does."""
 
     memory: BlockMemory = NO_BLOCKS
     given_back: frozenset[Target] = frozenset()
@@ -158,10 +158,6 @@ class BlockLook:
     def given_up_nodes(self) -> set[str]:
         """Nodes of targets that go, and nodes that are left alone."""
         return {target.node for target in self.given_back} | {node for *_, node in self.left_alone}
-
-
-NOT_LOOKED = BlockLook()
-"""Bounds nothing."""
 
 
 class IdleCores(NamedTuple):

@@ -286,12 +286,10 @@ def total_worth(choices: Iterable[Choice]) -> float:
 def best(offer: OptionSet, budgets: Budgets, standing: Collection[Option] = ()) -> list[Choice]:
     """Choices of a large total worth; those of ``standing`` unless others come to more.
 
-    Options are taken one after the other as long as they fit, in three orders: by value, by value
-    for each HS06 given, because more often than not the errors run out before the nodes do, and
-    between both. Of the order that comes to the most, choices that are worth least for their power
-    are then left out in turn, until no other set comes to more.
-
-    Tests hold the sum of values to a part of the best there is.
+    Options are taken as long as they fit, in three orders: by value, by value for each HS06 given,
+    because the errors often run out before the nodes do, and between both. Of the best order, the
+    choices that are worth least for their power are then left out in turn, until no other set comes
+    to more.
     """
     first = OptionSet(standing)
     starts = (filled(offer, budgets, order=order) for order in (VALUE, BETWEEN))

@@ -177,7 +177,7 @@ class _Look:
             )
 
     def row(self, kind: Kind, wait_seconds: float = 0.0) -> TakenBlocks:
-        """Memory of a kind, with that wait if there is none."""
+        """Memory of a kind; with that wait if nothing is remembered."""
         return self.taken.get(kind) or TakenBlocks(*kind, wait_seconds)
 
     def failures(self, kind: Kind) -> int:

@@ -13,7 +13,6 @@ from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
 from sharectl.plan.blocks import (
     NO_BLOCKS,
-    NOT_LOOKED,
     BlockLook,
     BlockMemory,
     IdleCores,
@@ -253,9 +252,8 @@ def decide(
         ruled_out, unheeding = left_out(
             ruled_out, snapshot, acting, state.unheeding, now, config.obey_seconds
         )
-    look = NOT_LOOKED
+    look = BlockLook()
     if config.give_up is not None:
-        # Targets that ran out, or that were only planned, are no loss.
         blocks = state.blocks if acting or not state.standing else replace(state.blocks, open=())
         look = look_at_blocks(blocks, acting, snapshot, nodes, now, config.give_up, run_times)
     free = {name: here for name, here in nodes.items() if name not in ruled_out}
@@ -279,7 +277,8 @@ def decide(
     given_up = look.given_up_nodes - {target.node for target in targets}
     ruled_out.update(dict.fromkeys(given_up & free.keys(), "given-up"))
     ruled_out.update((s.target.node, "absent") for s in standing if s.target.node not in nodes)
-    notes += (LimitNote("probing", wanted.probing_nodes),) if wanted.probing_nodes else ()
+    probing = sum(reason == "probing" for reason in wanted.reasons.values())
+    notes += (LimitNote("probing", probing),) if probing else ()
     if given_up or look.left_alone_kinds:
         notes += (LimitNote("given-up", max(1, len(given_up))),)
     held_back, helped = wanted.pair or (None, None)

@@ -16,18 +16,8 @@ from math import ceil, fsum, inf
 from typing import Optional
 
 from sharectl.model import GroupControl, Kind, Snapshot, Standing, Target
-from sharectl.plan.blocks import NOT_LOOKED, BlockLook
-from sharectl.plan.candidates import (
-    Size,
-    freed_cores,
-    new_options,
-    option_of,
-    single_core_ratio,
-    sizes_of,
-    sizes_on,
-    waiting_jobs,
-    whose_cores,
-)
+from sharectl.plan import candidates
+from sharectl.plan.blocks import BlockLook
 from sharectl.plan.choices import (
     DENSITY,
     ROUNDING_HS06,
@@ -69,7 +59,7 @@ class Situation:
     run_times: RunTimes
     block_cores: int
     """Most cores that a node is to give to single-core jobs by one target."""
-    look: BlockLook = NOT_LOOKED
+    look: BlockLook
     """Blocks of cores that stand free."""
 
     @cached_property
@@ -85,7 +75,7 @@ class Situation:
     @cached_property
     def demand(self) -> dict[Kind, Queue]:
         """Jobs that wait, of the groups to help."""
-        return waiting_jobs(self.snapshot.pending, self.deficit_hs06)
+        return candidates.waiting_jobs(self.snapshot.pending, self.deficit_hs06)
 
     @property
     def waiting(self) -> dict[Kind, Queue]:
@@ -98,7 +88,8 @@ class Situation:
         """Node -> the best that waiting jobs would find there, such as `FITS`."""
         waiting = self.waiting
         lacking = dict.fromkeys((group for group, _ in waiting), inf)
-        sizes_at, every = sizes_on(waiting, lacking), sizes_of(waiting, lacking)
+        sizes_at = candidates.sizes_on(waiting, lacking)
+        every = candidates.sizes_of(waiting, lacking)
         fits = {}
         for name, here in self.nodes.items():
             sizes = sizes_at(here.node)
@@ -141,8 +132,6 @@ class Wanted:
     """At most one a node, the most useful first."""
     pair: Optional[tuple[str, str]] = None
     """Groups held back and helped, if there is one such pair."""
-    probing_nodes: int = 0
-    """Nodes that the limit ``probing`` keeps from a target."""
     waits: Mapping[Target, Wait] = field(default_factory=dict)
     """Costs of targets that are called for or stand, where the strategy estimates them."""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -215,7 +204,6 @@ def one_pair(situation: Situation) -> Wanted:
             if node in chosen
         ),
         pair,
-        len(later),
         reasons={**shut, **dict.fromkeys(later, "probing")},
     )
 
@@ -255,7 +243,7 @@ def many_pairs(situation: Situation) -> Wanted:
     """Targets that the controllers' outputs call for, the most useful first."""
     excess, deficit = situation.excess_hs06, situation.deficit_hs06
     waiting, look, nodes = situation.waiting, situation.look, situation.nodes
-    ratio = single_core_ratio(deficit, waiting.keys() - situation.closed_kinds)
+    ratio = candidates.single_core_ratio(deficit, waiting.keys() - situation.closed_kinds)
     standing = {old.target: _standing_option(old, situation, ratio) for old in situation.standing}
     waits = {target: option.wait for target, option in standing.items()}
     reasons = {target.node: "released" for target in standing}
@@ -278,7 +266,8 @@ def many_pairs(situation: Situation) -> Wanted:
     after_fixed = replace(bounded.after(fixed), room=room)
     kept, remaining = _affordable(_going_on(movable, after_fixed), after_fixed)
     taken = {option.place for option in kept}
-    fresh = new_options(free, remaining, situation.run_times, ratio, situation.block_cores)
+    block = situation.block_cores
+    fresh = candidates.new_options(free, remaining, situation.run_times, ratio, block)
     offer = OptionSet((*kept, *(option for option in fresh if option.place not in taken)))
     choices = best(offer, remaining, kept)
     choices.sort(key=lambda choice: choice.option.rank(VALUE))
@@ -302,7 +291,6 @@ def many_pairs(situation: Situation) -> Wanted:
         reason,
         tuple(called),
         pairs.pop() if len(pairs) == 1 else None,
-        len(later),
         {**waits, **called},
         reasons,
         looks=True,
@@ -315,9 +303,9 @@ def _standing_option(stood: Standing, situation: Situation, single_ratio: float)
     seconds = situation.look.wait_seconds.get(target.node)
     wait = None if seconds is None else Wait(seconds, seconds * target.request_cores)
     place = (target.held_back, target.cap_cores, target.request_cores)
-    whose = whose_cores(target.held_back, target.request_cores)
-    leaving = here.leaving(whose, situation.run_times)
-    option = option_of(here, place, partial(wait_for_cores, leaving), single_ratio, wait=wait)
+    whose = candidates.whose_cores(target.held_back, target.request_cores)
+    wait_for = partial(wait_for_cores, here.leaving(whose, situation.run_times))
+    option = candidates.option_of(here, place, wait_for, single_ratio, wait=wait)
     return option._replace(helped=target.helped)
 
 
@@ -408,7 +396,7 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
     return kept, replace(budgets, excess_hs06=raised[0], deficit_hs06=raised[1])
 
 
-def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> str:
+def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, candidates.Size]) -> str:
     """Best that jobs which wait would find on the node, if the groups of ``over`` give."""
     node, fit = here.node, SMALL
     if node.multicore_only and set(sizes) == {1}:
@@ -419,7 +407,7 @@ def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> 
         if not small and not (size == 1 and node.multicore_only):
             fit = "no-block"
     for group in here.held_cores.keys() & over:
-        for size, cores in freed_cores(here, group, sizes, inf, 1).items():
+        for size, cores in candidates.freed_cores(here, group, sizes, inf, 1).items():
             if here.memory_for(group, cores) >= sizes[size].least_mib:
                 return FITS
             fit = HELD
@@ -453,9 +441,9 @@ def _pays(nodes: Collection[NodeCores], budgets: Budgets) -> bool:
     return any(
         here.memory_for(group, cores) >= min(jobs)
         for kind, jobs in budgets.waiting.items()
-        for sizes in [sizes_of({kind: jobs}, budgets.deficit_hs06)]
+        for sizes in [candidates.sizes_of({kind: jobs}, budgets.deficit_hs06)]
         for here in nodes
         if here.node.admits(kind)
         for group, hs06 in budgets.excess_hs06.items()
-        for cores in freed_cores(here, group, sizes, hs06, 1).values()
+        for cores in candidates.freed_cores(here, group, sizes, hs06, 1).values()
     )
