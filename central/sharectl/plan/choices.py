@@ -7,7 +7,6 @@ targets; the sum of values is to be large.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -119,24 +118,14 @@ class Budgets:
     """Helped group, cores and node that are not brought together."""
     nodes: set[str] = field(default_factory=set, init=False)
     """Nodes of the choices."""
-    _by_size: defaultdict[int, list[str]] = field(init=False)
-    """Cores that jobs request -> groups of such jobs."""
     _lacking: dict[int, list[str]] = field(default_factory=dict, init=False)
     """Cores that jobs request -> as of `most_lacking`; kept until a choice is used."""
-
-    def __post_init__(self) -> None:
-        """Find the groups of each size."""
-        self._by_size = defaultdict(list)
-        for group, cores in self.waiting:
-            if group in self.deficit_hs06:
-                self._by_size[cores].append(group)
 
     def after(self, chosen: Iterable[Choice]) -> Budgets:
         """Budgets that the choices leave."""
         waiting = {kind: dict(jobs) for kind, jobs in self.waiting.items() if jobs}
         excess, deficit = dict(self.excess_hs06), dict(self.deficit_hs06)
         rest = Budgets(excess, deficit, waiting, self.room, self.left_alone)
-        rest.nodes.update(self.nodes)
         for choice in chosen:
             rest.use(choice)
         return rest
@@ -209,9 +198,9 @@ class Budgets:
     def most_lacking(self, size: int) -> list[str]:
         """Groups of which jobs of so many cores wait, the neediest first."""
         if size not in self._lacking:
-            waiting = (group for group in self._by_size[size] if (group, size) in self.waiting)
-            lacking = sorted(waiting, key=lambda group: (-self.deficit_hs06[group], group))
-            self._lacking[size] = lacking
+            deficit = self.deficit_hs06
+            groups = [name for name, cores in self.waiting if cores == size and name in deficit]
+            self._lacking[size] = sorted(groups, key=lambda name: (-deficit[name], name))
         return self._lacking[size]
 
 
