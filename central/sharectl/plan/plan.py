@@ -358,12 +358,13 @@ def _reason(wanted: Wanted, targets: Sequence[Target], groups: Iterable[GroupCon
 
 def _far_over(groups: Iterable[GroupControl]) -> set[str]:
     """Groups so far over their setpoint that no cores are kept for their multicore jobs."""
-    far = set()
-    for control in groups:
-        setpoint_hs06 = control.error.usage.power_hs06 - control.control_error_hs06
-        if control.control_error_hs06 > max(0.0, KEPT_BLOCKS_RATIO * setpoint_hs06):
-            far.add(control.group)
-    return far
+    return {
+        control.group
+        for control in groups
+        for error_hs06 in [control.control_error_hs06]
+        for setpoint_hs06 in [control.error.usage.power_hs06 - error_hs06]
+        if error_hs06 > max(0.0, KEPT_BLOCKS_RATIO * setpoint_hs06)
+    }
 
 
 def _node_reasons(
