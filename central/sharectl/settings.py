@@ -35,11 +35,6 @@ def setting(default: Any = MISSING, **more: Any) -> Any:
     return field(default=default, metadata={"setting": Setting(**more)})
 
 
-def inline(default: Any) -> Any:
-    """Field with a record whose keys stand in the section itself."""
-    return setting(default, inline=True)
-
-
 def setting_of(item: Field[Any]) -> Optional[Setting]:
     """Setting of a field; None if an operator does not decide it."""
     return cast("Optional[Setting]", item.metadata.get("setting"))

@@ -20,7 +20,7 @@ from sharectl.ledger.retention import Keep
 from sharectl.model import PlanLimits, PoolConfig, Way
 from sharectl.plan.nodes import NodesConfig
 from sharectl.plan.settings import STRATEGIES, GiveUp
-from sharectl.settings import inline, setting
+from sharectl.settings import setting
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCES
 from sharectl.times import PERIOD_SECONDS, validity_of
@@ -88,10 +88,10 @@ class ControlConfig:
     """`many`: all groups over their share give to all under it, in their request sizes. `pair`: the
     furthest over gives to the furthest under; requests above 8 cores (or `multicore_cores`) count
     as 8."""
-    give_up: GiveUp = inline(GiveUp())
-    limits: PlanLimits = inline(PlanLimits())
-    acting: Control = inline(Control())
-    entitlement: Entitlement = inline(Entitlement())
+    give_up: GiveUp = setting(GiveUp(), inline=True)
+    limits: PlanLimits = setting(PlanLimits(), inline=True)
+    acting: Control = setting(Control(), inline=True)
+    entitlement: Entitlement = setting(Entitlement(), inline=True)
     incomplete: str = setting("keep", choices=("keep", "withdraw"))
     """If a schedd or the collector is silent: `keep` lets targets expire, `withdraw` removes them
     at once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, Standing, Target
@@ -20,26 +20,31 @@ BlockKey = tuple[str, int, str]
 """Group, cores that its jobs request, and a node or `ALL_NODES`."""
 
 
+class _OfKind:
+    """Row of a group and of a size of jobs."""
+
+    group: str
+    cores: int
+
+    @property
+    def kind(self) -> Kind:
+        """Helped group, and cores that its jobs request."""
+        return self.group, self.cores
+
+
 @dataclass(frozen=True)
-class OpenBlock:
+class OpenBlock(_OfKind):
     """A target that stood at a look."""
 
     node: str
     group: str
-    """Helped group."""
     cores: int
-    """Cores that its jobs request."""
     started_at: int
     """Start of its youngest job seen there, Unix seconds; that of the target if it had none."""
     free_since: Optional[int] = None
     """First look at which its cores stood free, Unix seconds; None if they do not."""
     idle_core_seconds: float = 0.0
     """Cores of its node that stood idle since a job took some, times seconds."""
-
-    @property
-    def kind(self) -> Kind:
-        """Group and cores."""
-        return self.group, self.cores
 
     @property
     def place(self) -> BlockKey:
@@ -52,26 +57,20 @@ class OpenBlock:
 
 
 @dataclass(frozen=True)
-class NewJob:
+class NewJob(_OfKind):
     """A job that took a block, and has yet to run for long enough to earn others."""
 
     node: str
     group: str
     cores: int
-    """Cores that jobs of the block request."""
     started_at: int
     """Unix seconds."""
     idle_core_seconds: float
     """Core-seconds that its block stood idle."""
 
-    @property
-    def kind(self) -> Kind:
-        """Group and cores of the block."""
-        return self.group, self.cores
-
 
 @dataclass(frozen=True)
-class BackOff:
+class BackOff(_OfKind):
     """Blocks of one kind that stood free for too long, on one node or on any."""
 
     group: str
@@ -87,7 +86,7 @@ class BackOff:
 
 
 @dataclass(frozen=True)
-class TakenBlocks:
+class TakenBlocks(_OfKind):
     """Blocks of one kind that jobs took, and jobs that took none."""
 
     group: str
@@ -137,14 +136,9 @@ class BlockMemory:
 NO_BLOCKS = BlockMemory()
 
 
-def without_open(memory: BlockMemory) -> BlockMemory:
-    """Memory in which no block is open, so that those that were are no loss."""
-    return replace(memory, open=())
-
-
 @dataclass(frozen=True)
 class BlockLook:
-    """Blocks at one look at the pool, and what follows for a plan."""
+    """Blocks at one look at the pool, and what follows for a plan; by default nothing does."""
 
     memory: BlockMemory = NO_BLOCKS
     given_back: frozenset[Target] = frozenset()
@@ -164,10 +158,6 @@ class BlockLook:
     def given_up_nodes(self) -> set[str]:
         """Nodes of targets that go, and nodes that are left alone."""
         return {target.node for target in self.given_back} | {node for *_, node in self.left_alone}
-
-
-NOT_LOOKED = BlockLook()
-"""Bounds nothing."""
 
 
 class IdleCores(NamedTuple):

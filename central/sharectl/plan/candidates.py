@@ -90,8 +90,7 @@ def option_of(
     """Option of a target that stands or could: held-back group, its cap, cores that jobs request.
 
     ``memory_mib`` is by default what is there once all cores above the cap are free; ``least_mib``
-    what a job that waits requests, 0 if unknown; ``wait`` that for the held-back group's jobs, or
-    for all where cores wait for each other.
+    what a job that waits requests, 0 if unknown.
     """
     group, cap, size = place
     power, idle = here.node.hs06_per_core, here.idle_cores

@@ -7,12 +7,11 @@ targets; the sum of values is to be large.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf
-from typing import Any, Callable, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from sharectl.model import Kind, Target
 from sharectl.plan.waits import NO_MEMORY_LIMIT, NO_WAIT, Wait
@@ -70,6 +69,10 @@ class Option(NamedTuple):
         """Value and bonus."""
         return self.value + self.bonus
 
+    def rank(self, exponent: float) -> tuple[float, str, str, int]:
+        """Order by worth, most first: `VALUE` as it is, `DENSITY` for each HS06 given."""
+        return (-self.worth / self.gives_hs06**exponent, *self.place)
+
     def for_jobs(self, jobs: int) -> Option:
         """Part of a target of single-core jobs that is for fewer of them."""
         ratio = jobs / self.jobs
@@ -116,19 +119,8 @@ class Budgets:
     """Helped group, cores and node that are not brought together."""
     nodes: set[str] = field(default_factory=set, init=False)
     """Nodes of the choices."""
-    _by_size: defaultdict[int, list[str]] = field(init=False)
-    """Cores that jobs request -> groups of such jobs."""
     _lacking: dict[int, list[str]] = field(default_factory=dict, init=False)
-    """Cores that jobs request -> such groups, the neediest first; kept until a choice is used."""
-    _most_hs06: Optional[dict[int, float]] = field(default=None, init=False)
-    """Cores that jobs request -> most power that a group of such jobs lacks; kept as long."""
-
-    def __post_init__(self) -> None:
-        """Find the groups of each size."""
-        self._by_size = defaultdict(list)
-        for group, cores in self.waiting:
-            if group in self.deficit_hs06:
-                self._by_size[cores].append(group)
+    """Cores that jobs request -> as of `most_lacking`; kept until a choice is used."""
 
     def after(self, chosen: Iterable[Choice]) -> Budgets:
         """Budgets that the choices leave."""
@@ -139,18 +131,11 @@ class Budgets:
             rest.use(choice)
         return rest
 
-    def copied(self) -> Budgets:
-        """A copy, with the nodes of the choices."""
-        copy = self.after(())
-        copy.nodes.update(self.nodes)
-        return copy
-
     def use(self, choice: Choice) -> None:
         """Lower the bounds by a choice."""
         option, helped, memory_mib = choice
         self.nodes.add(option.node)
         self._lacking.clear()
-        self._most_hs06 = None
         self.room -= 1
         excess, deficit = self.excess_hs06, self.deficit_hs06
         excess[option.held_back] = excess.get(option.held_back, 0.0) - option.takes_hs06
@@ -167,15 +152,10 @@ class Budgets:
     def pays_for(self, demand: _Demand) -> bool:
         """True if the groups still have and lack so much power, and jobs wait."""
         held_back, takes_hs06, cores, gives_hs06 = demand
-        if self._most_hs06 is None:
-            most: dict[int, float] = {}
-            for group, size in self.waiting if self.room >= 1 else ():
-                most[size] = max(most.get(size, -inf), self.deficit_hs06.get(group, 0.0))
-            self._most_hs06 = most
-        return (
-            self.excess_hs06.get(held_back, 0.0) >= takes_hs06
-            and self._most_hs06.get(cores, -inf) >= gives_hs06
-        )
+        if self.room < 1 or self.excess_hs06.get(held_back, 0.0) < takes_hs06:
+            return False
+        lacking = self.most_lacking(cores)
+        return bool(lacking) and self.deficit_hs06[lacking[0]] >= gives_hs06
 
     def fitting(self, option: Option) -> Optional[Choice]:
         """Choice of an option for the group that lacks most, if it fits."""
@@ -188,7 +168,7 @@ class Budgets:
             return None
         size = option.request_cores
         gives_hs06 = least_hs06(option.gives_hs06, size)
-        for group in self._most_lacking(option):
+        for group in self.most_lacking(size) if option.helped is None else [option.helped]:
             if self.deficit_hs06.get(group, 0.0) < gives_hs06:
                 return None
             jobs = self.waiting.get((group, size))
@@ -204,11 +184,11 @@ class Budgets:
         excess_hs06 = self.excess_hs06.get(option.held_back, 0.0) + ROUNDING_HS06
         if option.node in self.nodes or excess_hs06 < takes:
             return None
-        for group in self._most_lacking(option):
-            deficit_hs06 = self.deficit_hs06.get(group, 0.0) + ROUNDING_HS06
-            waiting = self.waiting.get((group, option.request_cores))
-            if not waiting or deficit_hs06 < gives:
-                continue
+        for group in self.most_lacking(option.request_cores):
+            deficit_hs06 = self.deficit_hs06[group] + ROUNDING_HS06
+            if deficit_hs06 < gives:
+                return None
+            waiting = self.waiting[group, option.request_cores]
             payable = min(excess_hs06 // takes, deficit_hs06 // gives)
             jobs = int(min(payable, most_alike(waiting, option), option.jobs))
             part = self.fitting(option.for_jobs(jobs)) if jobs >= 1 else None
@@ -216,58 +196,56 @@ class Budgets:
                 return part
         return None
 
-    def _most_lacking(self, option: Option) -> list[str]:
-        if option.helped is not None:
-            return [option.helped]
-        size = option.request_cores
+    def most_lacking(self, size: int) -> list[str]:
+        """Groups of which jobs of so many cores wait, the neediest first."""
         if size not in self._lacking:
-            self._lacking[size] = sorted(
-                self._by_size[size], key=lambda group: (-self.deficit_hs06[group], group)
-            )
+            deficit = self.deficit_hs06
+            groups = [name for name, cores in self.waiting if cores == size and name in deficit]
+            self._lacking[size] = sorted(groups, key=lambda name: (-deficit[name], name))
         return self._lacking[size]
 
 
-Order = Callable[[Option], tuple[Any, ...]]
-
-
-def by_worth(exponent: float) -> Order:
-    """Order by worth, most first: at 0 as it is, at 1 for each HS06 given, at others between."""
-    return lambda option: (-option.worth / option.gives_hs06**exponent, *option.place)
-
-
 VALUE, BETWEEN, DENSITY = 0.0, 0.5, 1.0
-by_value, by_density = by_worth(VALUE), by_worth(DENSITY)
+"""Orders of options, for `Option.rank`."""
 
 _Demand = tuple[str, float, int, float]
 """Held-back group, power that it must have to give, cores that jobs request, power that their group
 must lack."""
 
 
-class _Rows:
-    """Options by demand. Many have the same, because few kinds of nodes make a pool."""
+class OptionSet:
+    """Options to choose from, by demand. Many have the same: few kinds of nodes make a pool.
+
+    Of ``parts`` each may be chosen for fewer jobs: its demand is that of one.
+    """
 
     def __init__(self, options: Iterable[Option], *, parts: bool = False) -> None:
         numbers: dict[_Demand, int] = {}
         # By place, so that options of the same worth stay in this order. A plain loop: a plan for
         # a large pool has thousands of options.
-        self._rows: list[tuple[int, Option]] = []
+        self.rows: list[tuple[int, Option]] = []
         for option in sorted(options, key=lambda option: option.place):
             size, jobs = option.request_cores, option.jobs if parts else 1
-            part = 0.5 if size > 1 else 1.0
             demand = (
                 option.held_back,
-                option.takes_hs06 / jobs * part - ROUNDING_HS06,
+                least_hs06(option.takes_hs06 / jobs, size),
                 size,
-                option.gives_hs06 / jobs * part - ROUNDING_HS06,
+                least_hs06(option.gives_hs06 / jobs, size),
             )
-            self._rows.append((numbers.setdefault(demand, len(numbers)), option))
+            self.rows.append((numbers.setdefault(demand, len(numbers)), option))
         self._demands = tuple(numbers)
         self._in_order: dict[float, list[tuple[int, Option]]] = {}
+
+    @cached_property
+    def parts(self) -> OptionSet:
+        """Options of which a part may be chosen."""
+        jobs = (option for _, option in self.rows if option.jobs > 1 and option.helped is None)
+        return OptionSet(jobs, parts=True)
 
     def payable(
         self, exponent: float, rest: Budgets, without: Optional[OptionPlace]
     ) -> Iterator[Option]:
-        """Options on free nodes that ``rest`` pays for when it is their turn, by `by_worth`.
+        """Options on free nodes that ``rest`` pays for when it is their turn, by `Option.rank`.
 
         Budgets only fall: a demand that they do not pay for is not looked at again.
         """
@@ -284,24 +262,10 @@ class _Rows:
 
     def _ordered(self, exponent: float) -> list[tuple[int, Option]]:
         if exponent not in self._in_order:
-            worth = [-(row.value + row.bonus) / row.gives_hs06**exponent for _, row in self._rows]
+            worth = [-(row.value + row.bonus) / row.gives_hs06**exponent for _, row in self.rows]
             places = sorted(range(len(worth)), key=worth.__getitem__)
-            self._in_order[exponent] = [self._rows[place] for place in places]
+            self._in_order[exponent] = [self.rows[place] for place in places]
         return self._in_order[exponent]
-
-
-class OptionSet:
-    """Options to choose from, each as it is, and those of which a part may be chosen."""
-
-    def __init__(self, options: Iterable[Option]) -> None:
-        self.options = list(options)
-        self.whole = _Rows(self.options)
-
-    @cached_property
-    def parts(self) -> _Rows:
-        """Options of which a part may be chosen, with the demand of one job."""
-        jobs = (option for option in self.options if option.jobs > 1 and option.helped is None)
-        return _Rows(jobs, parts=True)
 
 
 def total_worth(choices: Iterable[Choice]) -> float:
@@ -312,36 +276,29 @@ def total_worth(choices: Iterable[Choice]) -> float:
 def best(offer: OptionSet, budgets: Budgets, standing: Collection[Option] = ()) -> list[Choice]:
     """Choices of a large total worth; those of ``standing`` unless others come to more.
 
-    Options are taken one after the other as long as they fit, in three orders: by value, by value
-    for each HS06 given, because more often than not the errors run out before the nodes do, and
-    between both. Of the order that comes to the most, choices that are worth least for their power
-    are then left out in turn, until no other set comes to more.
-
-    Tests hold the sum of values to a part of the best there is.
+    Options are taken as long as they fit, in three orders: by value, by value for each HS06 given,
+    because the errors often run out before the nodes do, and between both. Of the best order, the
+    choices that are worth least for their power are then left out in turn, until no other set comes
+    to more.
     """
     first = OptionSet(standing)
-    starts = (_filled(offer, order, budgets.after(()), []) for order in (VALUE, BETWEEN))
+    starts = (filled(offer, budgets, order=order) for order in (VALUE, BETWEEN))
     choices = max((filled(offer, budgets, first=first), *starts), key=total_worth)
-    tries, before = TRIED_OPTIONS // max(1, len(offer.options)), -inf
+    tries, before = TRIED_OPTIONS // max(1, len(offer.rows)), -inf
     while tries > 0 and total_worth(choices) > before:
         before = total_worth(choices)
-        worst = sorted(choices, key=lambda choice: by_density(choice.option), reverse=True)[:tries]
+        worst = sorted(choices, key=lambda row: row.option.rank(DENSITY), reverse=True)[:tries]
         tries -= len(worst)
         for choice in worst:
             if choice in choices:  # unless an exchange before has left it out
-                others = _without(choice, choices, offer, budgets)
-                choices = max((choices, *others), key=total_worth)
+                others = [other for other in choices if other is not choice]
+                place = choice.option.place
+                exchanged = (
+                    filled(offer, budgets, others, order=order, without=place)
+                    for order in (VALUE, DENSITY)
+                )
+                choices = max((choices, *exchanged), key=total_worth)
     return choices
-
-
-def _without(
-    choice: Choice, choices: Sequence[Choice], offer: OptionSet, budgets: Budgets
-) -> Iterable[list[Choice]]:
-    """All other choices, filled up with other options in two orders."""
-    others = [other for other in choices if other is not choice]
-    rest = budgets.after(others)
-    for order in (VALUE, DENSITY):
-        yield _filled(offer, order, rest.copied(), [*others], without=choice.option.place)
 
 
 def filled(
@@ -349,32 +306,20 @@ def filled(
     budgets: Budgets,
     chosen: Iterable[Choice] = (),
     *,
-    first: Optional[OptionSet] = None,
-) -> list[Choice]:
-    """``chosen``, then options of ``first`` and all others that still fit, by `by_density`.
-
-    Last come parts of options of single-core jobs, with as many jobs as still fit.
-    """
-    choices = list(chosen)
-    return _filled(offer, DENSITY, budgets.after(choices), choices, first)
-
-
-def _filled(
-    offer: OptionSet,
-    order: float,
-    rest: Budgets,
-    choices: list[Choice],
+    order: float = DENSITY,
     first: Optional[OptionSet] = None,
     without: Optional[OptionPlace] = None,
 ) -> list[Choice]:
-    """As `filled`, by `by_worth` of ``order``; ``rest`` is left of the budgets by choices.
+    """``chosen``, then options of ``first`` and all others that still fit, by ``order``.
 
-    Options of ``first`` come before all others, by `by_density`; those of the place ``without``
-    are left out.
+    Those of ``first`` come by `DENSITY`, those of the place ``without`` are left out. Last come
+    parts of options of single-core jobs, with as many jobs as still fit.
     """
-    turns = [(offer.whole, order, rest.fitting), (offer.parts, order, rest.fitting_part)]
+    choices = list(chosen)
+    rest = budgets.after(choices)
+    turns = [(offer, order, rest.fitting), (offer.parts, order, rest.fitting_part)]
     if first is not None:
-        turns.insert(0, (first.whole, DENSITY, rest.fitting))
+        turns.insert(0, (first, DENSITY, rest.fitting))
     for rows, exponent, fitting in turns:
         for option in rows.payable(exponent, rest, without):
             choice = fitting(option)
@@ -386,17 +331,11 @@ def _filled(
 
 def fitting_memory(jobs: Queue, option: Option) -> Optional[int]:
     """Most memory of enough jobs that fit the option; None if there are too few."""
-    most, enough, fitting = option.memory_mib, option.jobs, None
-    for memory, count in jobs.items():
-        if enough <= count and memory <= most and (fitting is None or memory > fitting):
-            fitting = memory
-    return fitting
+    most, enough = option.memory_mib, option.jobs
+    fitting = [memory for memory, count in jobs.items() if enough <= count and memory <= most]
+    return max(fitting, default=None)
 
 
 def most_alike(jobs: Queue, option: Option) -> int:
     """Most jobs of one memory that fit the option."""
-    most, alike = option.memory_mib, 0
-    for memory, count in jobs.items():
-        if memory <= most and count > alike:
-            alike = count
-    return alike
+    return max([n for memory, n in jobs.items() if memory <= option.memory_mib], default=0)

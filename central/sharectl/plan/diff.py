@@ -117,8 +117,25 @@ def plan_diff(
     ``nodes`` have what they hold, and the costs of their targets by the ``strategy`` of ``after``.
     """
     rows = _by_node(before, after)
+    different = [change for change in rows if change.kind != "kept"]
+    recorded = [
+        (change, nodes[node]) for change in different for node in change.nodes if node in nodes
+    ]
+    gains: defaultdict[str, list[float]] = defaultdict(list)
+    for change, node in recorded:
+        for sign, target in ((-1.0, change.before), (1.0, change.after)):
+            if target:
+                lost, gained = power_moved_hs06(target, node)
+                gains[target.held_back].append(-sign * lost)
+                gains[target.helped].append(sign * gained)
+    come = fsum(node.idle_core_seconds for change, node in recorded if change.after)
+    effect = Effect(
+        power_hs06={group: fsum(parts) for group, parts in sorted(gains.items())},
+        idle_core_seconds=come if strategy in ESTIMATING else None,
+        unknown_nodes=len(different) - len(recorded),
+    )
     ordered = sorted(_moves(rows), key=lambda change: _ORDER.index(change.kind))
-    return PlanDiff(tuple(ordered), _effect(rows, nodes, estimated=strategy in ESTIMATING))
+    return PlanDiff(tuple(ordered), effect)
 
 
 def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:
@@ -142,23 +159,3 @@ def _moves(rows: Sequence[Change]) -> Iterator[Change]:
         elif change.kind != "added":
             yield change
     yield from sorted(chain(*come.values()), key=attrgetter("nodes"))
-
-
-def _effect(rows: Iterable[Change], nodes: Mapping[str, NodeRecord], *, estimated: bool) -> Effect:
-    different = [change for change in rows if change.kind != "kept"]
-    recorded = [
-        (change, nodes[node]) for change in different for node in change.nodes if node in nodes
-    ]
-    gains: defaultdict[str, list[float]] = defaultdict(list)
-    for change, node in recorded:
-        for sign, target in ((-1.0, change.before), (1.0, change.after)):
-            if target:
-                lost, gained = power_moved_hs06(target, node)
-                gains[target.held_back].append(-sign * lost)
-                gains[target.helped].append(sign * gained)
-    come = fsum(node.idle_core_seconds for change, node in recorded if change.after)
-    return Effect(
-        power_hs06={group: fsum(parts) for group, parts in sorted(gains.items())},
-        idle_core_seconds=come if estimated else None,
-        unknown_nodes=len(different) - len(recorded),
-    )

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from math import inf
@@ -120,31 +120,71 @@ def allowed_cores(pool_cores: int) -> float:
     return max(ALLOWED_RATIO * pool_cores, ALLOWED_CORES)
 
 
-@dataclass
-class _Watch:
+class _Look:
     """Pool at a look, and the memory of blocks, which changes as the look goes on."""
 
-    snapshot: Snapshot
-    nodes: Mapping[str, NodeCores]
-    now: int
-    give_up: GiveUp
-    run_times: RunTimes
-    between_seconds: int
-    """Time since the last look; 0 if unknown."""
-    taken: dict[Kind, TakenBlocks]
-    pauses: dict[BlockKey, BackOff]
-    losses: dict[str, Loss]
-    jobs: Counter[Kind]
-    """Jobs that wait and that some node could run."""
-    new_jobs: list[NewJob] = field(default_factory=list)
-    """Jobs that took blocks and have earned none yet."""
-    _leaving: dict[str, list[Leaving]] = field(default_factory=dict)
-    """Node -> its jobs, with the time that they still run."""
+    def __init__(
+        self,
+        memory: BlockMemory,
+        snapshot: Snapshot,
+        nodes: Mapping[str, NodeCores],
+        now: int,
+        give_up: GiveUp,
+        run_times: RunTimes,
+    ) -> None:
+        """Keep what still counts; times are bounded from now on, whatever the clock was."""
+        self.snapshot, self.nodes, self.now = snapshot, nodes, now
+        self.give_up, self.run_times = give_up, run_times
+        self.pool_cores = sum(here.node.cores for here in nodes.values())
+        least = LEAST_FIRST_CORE_SECONDS
+        self.first_core_seconds = max(FIRST_CORE_SECONDS * self.pool_cores, least)
+        """Cost of first blocks; a kind that lost more than half of it has lost much."""
+        between = max(0, min(now - memory.looked_at, GAP_SECONDS)) if memory.looked_at else 0
+        self.between_seconds = between
+        """Time since the last look; 0 if unknown."""
+        self.jobs = Counter[Kind]()
+        """Jobs that wait and that some node could run."""
+        for pending in snapshot.pending:
+            if pending.placeable:
+                self.jobs[pending.kind] += pending.jobs
+        self.new_jobs: list[NewJob] = []
+        """Jobs that took blocks and have earned none yet."""
+        self.takes: list[BlockKey] = []
+        """Places of blocks that jobs took since the last look."""
+        self._leaving: dict[str, list[Leaving]] = {}
+        """Node -> its jobs, with the time that they still run."""
+        self.pauses: dict[BlockKey, BackOff] = {}
+        for pause in memory.back_offs:
+            longest = DAY_SECONDS if pause.node == ALL_NODES else NODE_SECONDS
+            until = min(pause.until, now + longest)
+            if now < until + DAY_SECONDS:
+                self.pauses[pause.group, pause.cores, pause.node] = replace(pause, until=until)
+        made_up = between * allowed_cores(self.pool_cores)
+        self.losses: dict[str, Loss] = {}
+        for loss in memory.losses:
+            if now < loss.at + DAY_SECONDS:
+                at, tried_at = min(loss.at, now), min(loss.tried_at, now)
+                lost = max(0.0, loss.core_seconds - made_up)
+                kept = replace(loss, at=at, tried_at=tried_at, core_seconds=lost)
+                self.losses[loss.group] = kept
+        remembered_ratio = 0.5 ** (between / EARNED_HALF_SECONDS)
+        self.taken: dict[Kind, TakenBlocks] = {}
+        for row in memory.taken:
+            lost = row.lost_core_seconds
+            # Jobs that failed are tried again as others once their loss is forgotten. Each of them
+            # that has gone makes room for several others.
+            gone = max(0, row.failed_jobs - self.jobs[row.kind])
+            failed = max(0, row.failed_jobs - EARNED_BLOCKS * gone)
+            self.taken[row.kind] = replace(
+                row,
+                earned=row.earned * remembered_ratio,
+                failed_jobs=failed if row.group in self.losses else 0,
+                lost_core_seconds=max(0.0, lost - made_up) if lost > 0 else lost * remembered_ratio,
+            )
 
-    @cached_property
-    def pool_cores(self) -> int:
-        """Cores of all nodes."""
-        return sum(here.node.cores for here in self.nodes.values())
+    def row(self, kind: Kind, wait_seconds: float = 0.0) -> TakenBlocks:
+        """Memory of a kind; with that wait if nothing is remembered."""
+        return self.taken.get(kind) or TakenBlocks(*kind, wait_seconds)
 
     @cached_property
     def work(self) -> Mapping[Kind, tuple[int, int]]:
@@ -163,21 +203,17 @@ class _Watch:
         row = self.pauses.get((*kind, ALL_NODES))
         return row.failures if row else 0
 
-    def earned(self, kind: Kind) -> float:
-        """Blocks that may be open for those taken."""
-        return self.taken[kind].earned if kind in self.taken else 0.0
-
     def earned_blocks(self, kind: Kind) -> int:
-        """Whole number of them: fading by some minutes takes none away."""
-        return round(self.earned(kind))
+        """Blocks that may be open for those taken; fading by some minutes takes none away."""
+        return round(self.row(kind).earned)
 
     def demand(self, kind: Kind) -> int:
         """Jobs of a kind that wait, without those that left cores free."""
-        return self.jobs[kind] - (self.taken[kind].failed_jobs if kind in self.taken else 0)
+        return self.jobs[kind] - self.row(kind).failed_jobs
 
     def proven(self, kind: Kind) -> bool:
         """True if jobs took blocks of a kind, none failed after that, and other jobs wait."""
-        return self.earned(kind) > 0 and not self.failures(kind) and self.demand(kind) > 0
+        return self.row(kind).earned > 0 and not self.failures(kind) and self.demand(kind) > 0
 
     def is_open(self, kind: Kind) -> bool:
         """True if some node could run a job of a kind and admits it."""
@@ -217,27 +253,13 @@ class _Watch:
         )
         return max(expected, *failed, 0.0)
 
-    @property
-    def first_core_seconds(self) -> float:
-        """Cost of first blocks."""
-        return max(FIRST_CORE_SECONDS * self.pool_cores, LEAST_FIRST_CORE_SECONDS)
-
-    def lost_much(self, row: TakenBlocks) -> bool:
-        """True if a kind lost more than half of what first blocks may cost."""
-        return row.lost_core_seconds > self.first_core_seconds / 2
-
-    def credited(self, kind: Kind, core_seconds: float) -> TakenBlocks:
-        """Memory of a kind of which a job took a block that cost so much."""
-        row = self.taken.get(kind, TakenBlocks(*kind, 0.0))
-        lost = row.lost_core_seconds - CREDIT_RATIO * max(0.0, core_seconds)
-        least = -MOST_CREDITS * self.first_core_seconds
-        return replace(row, lost_core_seconds=max(lost, least))
-
     def earn(self, job: NewJob) -> None:
-        """Count a block that a job took."""
-        row = self.credited(job.kind, job.idle_core_seconds)
-        earned = row.earned + (EARNED_SLOWLY if self.lost_much(row) else EARNED_BLOCKS)
-        self.taken[job.kind] = replace(row, earned=earned)
+        """Count a block that a job took, and credit a part of its cost."""
+        row = self.row(job.kind)
+        lost = row.lost_core_seconds - CREDIT_RATIO * max(0.0, job.idle_core_seconds)
+        lost = max(lost, -MOST_CREDITS * self.first_core_seconds)
+        more = EARNED_SLOWLY if lost > self.first_core_seconds / 2 else EARNED_BLOCKS
+        self.taken[job.kind] = replace(row, earned=row.earned + more, lost_core_seconds=lost)
 
     def lose(self, block: OpenBlock, *, given_back: bool = False) -> None:
         """Remember a block whose target ended; no loss without idle cores since its last job."""
@@ -270,10 +292,10 @@ def look_at_blocks(
     run_times: RunTimes = NOTHING_KNOWN,
 ) -> BlockLook:
     """Blocks of the targets that stand, with the memory of the cycle before."""
-    look = _remembered(memory, snapshot, nodes, now, give_up, run_times)
+    look = _Look(memory, snapshot, nodes, now, give_up, run_times)
     _earn(look, memory.new_jobs)
-    blocks, takes = _followed(look, memory.open, standing)
-    _end_pauses(look, takes)
+    blocks = _followed(look, memory.open, standing)
+    _end_pauses(look)
     standing_places = {block.place for block in blocks.values()}
     for block in memory.open:
         if block.place not in standing_places and block.node in nodes:
@@ -285,23 +307,21 @@ def look_at_blocks(
         if nodes[target.node].node.admits(target.kind)
     }
     waiting = {kind for kind, jobs in look.jobs.items() if jobs > 0}
-    late = {
-        target: block
+    late = [
+        target
         for target, block in blocks.items()
         if block.free_seconds(now) >= look.patience_seconds(block.kind)
-    }
-    failed_kinds = _give_up(look, [b for b in late.values() if b.kind in waiting], takes)
-    staying = {
-        target: block
-        for target, block in blocks.items()
-        if target not in late and block.kind not in failed_kinds
-    }
-    given_back = blocks.keys() - staying.keys()
+    ]
+    failed_kinds = _give_up(look, [blocks[target] for target in late if target.kind in waiting])
+    staying, given_back = dict[Target, OpenBlock](), set[Target]()
     for target, block in blocks.items():
-        if target in given_back:
+        if target in late or block.kind in failed_kinds:
+            given_back.add(target)
             look.lose(block, given_back=True)
+        else:
+            staying[target] = block
     # A kind that fails now rests for a cycle, or its next try would be on the cores that it leaves.
-    most_new = _most_new(look, staying, waiting - failed_kinds, takes)
+    most_new = _most_new(look, staying, waiting - failed_kinds)
     most_new.update(dict.fromkeys(failed_kinds, 0))
     paused = {kind for kind in waiting if look.failures(kind) and most_new[kind] == 0}
     return BlockLook(
@@ -328,55 +348,17 @@ def look_at_blocks(
     )
 
 
-def _remembered(
-    memory: BlockMemory,
-    snapshot: Snapshot,
-    nodes: Mapping[str, NodeCores],
-    now: int,
-    give_up: GiveUp,
-    run_times: RunTimes,
-) -> _Watch:
-    """Memory that still counts; times are bounded from now on, whatever the clock was."""
-    between = max(0, min(now - memory.looked_at, GAP_SECONDS)) if memory.looked_at else 0
-    jobs: Counter[Kind] = Counter()
-    for pending in snapshot.pending:
-        if pending.placeable:
-            jobs[pending.kind] += pending.jobs
-    pauses = {}
-    for pause in memory.back_offs:
-        longest = DAY_SECONDS if pause.node == ALL_NODES else NODE_SECONDS
-        until = min(pause.until, now + longest)
-        if now < until + DAY_SECONDS:
-            pauses[pause.group, pause.cores, pause.node] = replace(pause, until=until)
-    look = _Watch(snapshot, nodes, now, give_up, run_times, between, {}, pauses, {}, jobs)
-    made_up = between * allowed_cores(look.pool_cores)
-    for loss in memory.losses:
-        if now < loss.at + DAY_SECONDS:
-            at, tried_at = min(loss.at, now), min(loss.tried_at, now)
-            lost = max(0.0, loss.core_seconds - made_up)
-            look.losses[loss.group] = replace(loss, at=at, tried_at=tried_at, core_seconds=lost)
-    remembered_ratio = 0.5 ** (between / EARNED_HALF_SECONDS)
-    for row in memory.taken:
-        kind, lost = (row.group, row.cores), row.lost_core_seconds
-        # Jobs that failed are tried again as others once their loss is forgotten. Each of them that
-        # has gone makes room for several others.
-        gone = max(0, row.failed_jobs - jobs[kind])
-        failed = max(0, row.failed_jobs - EARNED_BLOCKS * gone) if row.group in look.losses else 0
-        look.taken[kind] = replace(
-            row,
-            earned=row.earned * remembered_ratio,
-            failed_jobs=failed,
-            lost_core_seconds=max(0.0, lost - made_up) if lost > 0 else lost * remembered_ratio,
-        )
-    return look
-
-
-def _earn(look: _Watch, new_jobs: Iterable[NewJob]) -> None:
+def _earn(look: _Look, new_jobs: Iterable[NewJob]) -> None:
     """Count blocks of jobs that have run for long enough; forget jobs that ended sooner."""
     taken_at = look.snapshot.taken_at
     for new in new_jobs:
         here = look.nodes.get(new.node)
-        if here is None or not _runs(new, here, taken_at):
+        runs = here is not None and any(
+            jobs.cores >= new.cores
+            and abs(taken_at - jobs.seconds - new.started_at) <= START_TOLERANCE_SECONDS
+            for jobs in here.by_group.get(new.group, ())
+        )
+        if not runs:
             continue
         if (taken_at - new.started_at) * new.cores >= PROOF_RATIO * new.idle_core_seconds:
             look.earn(new)
@@ -384,22 +366,12 @@ def _earn(look: _Watch, new_jobs: Iterable[NewJob]) -> None:
             look.new_jobs.append(new)
 
 
-def _runs(new: NewJob, here: NodeCores, taken_at: int) -> bool:
-    """True if a job that took a block runs still."""
-    return any(
-        jobs.cores >= new.cores
-        and abs(taken_at - jobs.seconds - new.started_at) <= START_TOLERANCE_SECONDS
-        for jobs in here.by_group.get(new.group, ())
-    )
-
-
 def _followed(
-    look: _Watch, open_before: Iterable[OpenBlock], standing: Iterable[Standing]
-) -> tuple[dict[Target, OpenBlock], list[BlockKey]]:
-    """Blocks of the targets that stand, and places of those that jobs took since the last look."""
+    look: _Look, open_before: Iterable[OpenBlock], standing: Iterable[Standing]
+) -> dict[Target, OpenBlock]:
+    """Blocks of the targets that stand; notes those that jobs took since the last look."""
     before = {block.place: block for block in open_before}
     blocks: dict[Target, OpenBlock] = {}
-    takes: list[BlockKey] = []
     new_jobs: list[NewJob] = []
     for stood in standing:
         target, kind = stood.target, stood.target.kind
@@ -411,16 +383,16 @@ def _followed(
             idle = look.nodes[target.node].idle_cores * look.between_seconds
             cost = block.idle_core_seconds + idle - seen.idle_core_seconds
             for start in starts:
-                row = look.taken.get(kind, TakenBlocks(*kind, 0.0))
+                row = look.row(kind)
                 longest = max(row.wait_seconds * FADING_RATIO, float(block.free_seconds(start)))
                 look.taken[kind] = replace(row, wait_seconds=longest)
-                takes.append(block.place)
+                look.takes.append(block.place)
                 new_jobs.append(NewJob(target.node, *kind, start, cost / len(starts)))
     _earn(look, new_jobs)
-    return blocks, takes
+    return blocks
 
 
-def _seen(block: OpenBlock, look: _Watch) -> tuple[OpenBlock, list[int]]:
+def _seen(block: OpenBlock, look: _Look) -> tuple[OpenBlock, list[int]]:
     """The block now, and the starts of jobs that have taken it since the last look.
 
     A slot may have more cores than its job requests (quanta, MODIFY_REQUEST_EXPR_REQUESTCPUS).
@@ -451,23 +423,23 @@ def _seen(block: OpenBlock, look: _Watch) -> tuple[OpenBlock, list[int]]:
     return seen, starts
 
 
-def _end_pauses(look: _Watch, takes: Collection[BlockKey]) -> None:
+def _end_pauses(look: _Look) -> None:
     """End pauses of kinds of which a job started: on its node, or on all if the kind failed."""
-    kinds = {place[:2] for place in takes}
+    kinds = {place[:2] for place in look.takes}
     failed = {kind for kind in kinds if look.failures(kind) >= IN_A_ROW}
     for place in list(look.pauses):
         kind = place[:2]
-        if kind in kinds and (place[2] == ALL_NODES or place in takes or kind in failed):
+        if kind in kinds and (place[2] == ALL_NODES or place in look.takes or kind in failed):
             del look.pauses[place]
 
 
-def _give_up(look: _Watch, late: Iterable[OpenBlock], takes: Iterable[BlockKey]) -> set[Kind]:
+def _give_up(look: _Look, late: Iterable[OpenBlock]) -> set[Kind]:
     """Pause the nodes of blocks that stood free for too long, and count failures of their kinds.
 
     A kind of which a job started meanwhile has not failed. Returns kinds whose open blocks all go.
     """
     failed_kinds: set[Kind] = set()
-    started = {place[:2] for place in takes}
+    started = {place[:2] for place in look.takes}
     by_kind: defaultdict[Kind, list[OpenBlock]] = defaultdict(list)
     for block in late:
         by_kind[block.kind].append(block)
@@ -475,7 +447,7 @@ def _give_up(look: _Watch, late: Iterable[OpenBlock], takes: Iterable[BlockKey])
         until = look.now + min(NODE_SECONDS, RETRY_TIMES * block.free_seconds(look.now))
         look.pauses[block.place] = BackOff(*block.place, last.failures + 1 if last else 1, until)
     for kind, alike in by_kind.items():
-        row = look.taken.get(kind, TakenBlocks(*kind, float(NEGOTIATION_SECONDS)))
+        row = look.row(kind, float(NEGOTIATION_SECONDS))
         earned = row.earned
         if kind not in started:
             before = look.failures(kind)
@@ -491,10 +463,7 @@ def _give_up(look: _Watch, late: Iterable[OpenBlock], takes: Iterable[BlockKey])
 
 
 def _most_new(
-    look: _Watch,
-    staying: Mapping[Target, OpenBlock],
-    waiting: Collection[Kind],
-    takes: Iterable[BlockKey],
+    look: _Look, staying: Mapping[Target, OpenBlock], waiting: Collection[Kind]
 ) -> dict[Kind, int]:
     """Blocks of each kind of jobs that wait which may be new."""
     open_blocks: Counter[Kind] = Counter()
@@ -503,9 +472,9 @@ def _most_new(
         due = here.cores_above(target.held_back, target.cap_cores)
         # A target for single cores is for as many as it brings.
         open_blocks[block.kind] += 1 if block.cores > 1 else max(1, due + here.idle_cores)
-    started = Counter(place[:2] for place in takes)
+    started = Counter(place[:2] for place in look.takes)
     for kind, row in look.taken.items():
-        if look.lost_much(row):
+        if row.lost_core_seconds > look.first_core_seconds / 2:
             most_open = max(1, open_blocks[kind] + EARNED_SLOWLY * started[kind])
             look.taken[kind] = replace(row, earned=min(row.earned, most_open))
     most_new = {
@@ -532,7 +501,7 @@ def _most_new(
 
 
 def _first_tries(
-    look: _Watch,
+    look: _Look,
     group: str,
     unserved: Mapping[Kind, int],
     earned: Mapping[Kind, int],
@@ -540,16 +509,9 @@ def _first_tries(
 ) -> dict[Kind, int]:
     """Blocks of a group that may be new, of its sizes in turn, the cheapest first.
 
-    One may be, whatever it costs, if the group has no loss, and no open block that is not earned.
-
-    Parameters
-    ----------
-    unserved
-        Jobs that wait and have no open block.
-    earned
-        Blocks that it has earned.
-    unearned
-        Open blocks that it has not earned.
+    ``unserved`` jobs wait and have no open block; blocks that it has ``earned`` are not yet open,
+    ``unearned`` ones are. One may be new, whatever it costs, if the group has neither a loss nor an
+    unearned block.
     """
     blocks = dict(earned)
     loss = look.losses.get(group)
@@ -579,7 +541,7 @@ def _first_tries(
     return {kind: blocks[kind] for kind in unserved}
 
 
-def _kind_in_turn(look: _Watch, kinds: Iterable[Kind]) -> Optional[Kind]:
+def _kind_in_turn(look: _Look, kinds: Iterable[Kind]) -> Optional[Kind]:
     """Kind of a group with losses that is tried now; None if the time for it has not come.
 
     Proven kinds come first, then those that had no turn, those that failed less often, those of

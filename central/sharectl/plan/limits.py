@@ -103,12 +103,9 @@ def dwelling(standing: Iterable[Standing], limits: PlanLimits, now: int) -> list
 
     One from the future is as young as one of now.
     """
-    young = [
-        (-stood.since, stood.target.node, stood.target)
-        for stood in standing
-        if now - min(stood.since, now) < limits.dwell_seconds
-    ]
-    return [target for _, _, target in sorted(young, key=lambda row: row[:2])]
+    young = [stood for stood in standing if now - min(stood.since, now) < limits.dwell_seconds]
+    young.sort(key=lambda stood: (-stood.since, stood.target.node))
+    return [stood.target for stood in young]
 
 
 def standing_after(

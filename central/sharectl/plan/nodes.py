@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import floor
 from typing import Optional, Union
 
-from sharectl.model import Node, Snapshot, Standing
+from sharectl.model import Snapshot, Standing
 from sharectl.plan.waits import NodeCores
 from sharectl.settings import setting
 from sharectl.words import counted
@@ -132,12 +132,11 @@ def version_problems(
 
     Versions fit if they have the same first part, and below 1.0 the same second one.
     """
-    lines = []
+    lines, here = [], _series(central)
     for version, count in versions.items():
-        series = _series(version)
-        if series != _series(central):
-            newer = series > _series(central)
-            remedy = "install that version here" if newer else f"install {central} there"
+        newer = _series(version) > here
+        remedy = "install that version here" if newer else f"install {central} there"
+        if _series(version) != here:
             lines.append(
                 f"{counted(count, 'partitionable slot')}, such as {examples[version]}: sharectl "
                 f"{version} is too {'new' if newer else 'old'} for {central} here: {remedy}"
@@ -147,7 +146,7 @@ def version_problems(
 
 def _series(version: str) -> tuple[int, ...]:
     """Parts of a version that both halves must share."""
-    parts = tuple(int(part) for part in version.split(".")) if version != NO_VERSION else (-1,)
+    parts = tuple(map(int, version.split("."))) if version != NO_VERSION else (-1,)
     return parts[:1] if parts[0] else parts[:2]
 
 
@@ -284,9 +283,10 @@ def never_steered(
     named = names_nodes(controlled)
     return {
         node.name: reason
-        for node, used_cores in [(here.node, here.used_cores) for here in nodes.values()]
+        for here in nodes.values()
+        for node in [here.node]
         for reason, is_so in (
-            (OUT_OF_RANGE, max(node.cores, used_cores) > MOST_CORES),
+            (OUT_OF_RANGE, max(node.cores, here.used_cores) > MOST_CORES),
             (STALE, node.deaf == STALE),
             ("several-slots", node.several_slots),
             ("reserved", node.reserved),
@@ -307,19 +307,21 @@ def left_out(
 ) -> tuple[dict[str, str], dict[str, int]]:
     """Node -> one of `NODE_REASONS`; and node -> Unix seconds at which it did not obey.
 
-    ``never`` are those of `never_steered`.
-    A node does not obey if it has had its target for longer than ``obey_seconds`` and acts on none,
-    or on an older one. One that says nothing of it counts so only where others do. One that refuses
-    what is published gets nothing new, and keeps what it acts on: a web server that is down for a
-    minute must not undo the work of hours.
+    ``never`` are those of `never_steered`. A node does not obey if it has had its target for longer
+    than ``obey_seconds`` and acts on none, or on an older one; one that says nothing counts so only
+    where others speak. One that refuses what is published gets nothing new, and keeps what it acts
+    on: a web server that is down for a minute must not undo the work of hours.
     """
     stood = {row.target.node: row for row in standing}
     speaking = any(node.obeyed_sequence is not None for node in snapshot.nodes)
     reasons = dict(never)
     unheeding: dict[str, int] = {}
     for node in snapshot.nodes:
-        name, since = node.name, before.get(node.name)
-        obeys = name in stood and _obeys(node, stood[name], now, obey_seconds)
+        name, since, obeys = node.name, before.get(node.name), False
+        if name in stood:
+            begin = stood[name].since
+            # A plan's sequence is at least the second in which it was made.
+            obeys = now - begin <= obey_seconds or (node.obeyed_sequence or -1) >= begin
         if node.draining:
             reasons.setdefault(name, "draining")
         if node.refusal is not None and not obeys:
@@ -332,9 +334,3 @@ def left_out(
             unheeding[name] = since
             reasons.setdefault(name, "not-obeying")
     return reasons, unheeding
-
-
-def _obeys(node: Node, stood: Standing, now: int, obey_seconds: int) -> bool:
-    # A plan's sequence is at least the second in which it was made.
-    acts = node.obeyed_sequence is not None and node.obeyed_sequence >= stood.since
-    return acts or now - stood.since <= obey_seconds

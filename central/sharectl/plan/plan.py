@@ -13,12 +13,10 @@ from sharectl.control.steering import SEED, SteeringConfig, steer
 from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
 from sharectl.plan.blocks import (
     NO_BLOCKS,
-    NOT_LOOKED,
     BlockLook,
     BlockMemory,
     IdleCores,
     idle_cores,
-    without_open,
 )
 from sharectl.plan.free_blocks import look_at_blocks
 from sharectl.plan.limits import (
@@ -95,18 +93,16 @@ NODE_REASONS = {
 KEPT_BLOCKS_RATIO = 0.8
 """Part of its setpoint by which a group may be over it while grace keeps blocks for its jobs.
 
-A block that single-core jobs break up costs idle cores when the group that it is due to comes back.
-On a twentieth of `infn-t1`, where one of two multicore groups is silent for hours, targets idle
-less than half as many cores as with 0. The other group is further over its share meanwhile, all
-others are nearer to theirs: the RMS error is the same. From 1 on it grows.
+A block that single-core jobs break up costs idle cores when its group comes back. On a twentieth of
+`infn-t1`, with a group that is silent for hours, targets idle less than half as many cores as with
+0, at the same RMS error. From 1 on it grows.
 """
 
 FORESEEN_SECONDS = 2700.0
 """Time within which power that groups will give up counts already: about as long as a block takes.
 
-A group whose jobs of a size wait no more loses the power of those that run, job by job, and other
-groups take the cores. Blocks that begin when the error is there come an hour late. With half and
-with twice the time the shortfall is larger.
+A group whose jobs of a size wait no more loses the power of those that run, job by job. Blocks that
+begin when the error is there come an hour late. Half and twice the time make the shortfall larger.
 """
 
 
@@ -256,9 +252,9 @@ def decide(
         ruled_out, unheeding = left_out(
             ruled_out, snapshot, acting, state.unheeding, now, config.obey_seconds
         )
-    look = NOT_LOOKED
+    look = BlockLook()
     if config.give_up is not None:
-        blocks = state.blocks if acting or not state.standing else without_open(state.blocks)
+        blocks = state.blocks if acting or not state.standing else replace(state.blocks, open=())
         look = look_at_blocks(blocks, acting, snapshot, nodes, now, config.give_up, run_times)
     free = {name: here for name, here in nodes.items() if name not in ruled_out}
     may_stay = _may_stay(config, standing, free, look)
@@ -281,7 +277,8 @@ def decide(
     given_up = look.given_up_nodes - {target.node for target in targets}
     ruled_out.update(dict.fromkeys(given_up & free.keys(), "given-up"))
     ruled_out.update((s.target.node, "absent") for s in standing if s.target.node not in nodes)
-    notes += (LimitNote("probing", wanted.probing_nodes),) if wanted.probing_nodes else ()
+    probing = sum(reason == "probing" for reason in wanted.reasons.values())
+    notes += (LimitNote("probing", probing),) if probing else ()
     if given_up or look.left_alone_kinds:
         notes += (LimitNote("given-up", max(1, len(given_up))),)
     held_back, helped = wanted.pair or (None, None)
@@ -345,8 +342,8 @@ def foreseen_hs06(
     change_hs06 = {group: -fsum(lost) for group, lost in lost_hs06.items()}
     given_hs06 = -fsum(change_hs06.values())
     takers = {group: hs06 for group, hs06 in pledge_hs06.items() if (group, 1) in kinds}
-    if given_hs06 and takers:
-        whole = fsum(takers.values())
+    whole = fsum(takers.values())
+    if given_hs06 and whole:
         for group, hs06 in takers.items():
             change_hs06[group] = change_hs06.get(group, 0.0) + given_hs06 * hs06 / whole
     return change_hs06
@@ -361,12 +358,13 @@ def _reason(wanted: Wanted, targets: Sequence[Target], groups: Iterable[GroupCon
 
 def _far_over(groups: Iterable[GroupControl]) -> set[str]:
     """Groups so far over their setpoint that no cores are kept for their multicore jobs."""
-    far = set()
-    for control in groups:
-        setpoint_hs06 = control.error.usage.power_hs06 - control.control_error_hs06
-        if control.control_error_hs06 > max(0.0, KEPT_BLOCKS_RATIO * setpoint_hs06):
-            far.add(control.group)
-    return far
+    return {
+        control.group
+        for control in groups
+        for error_hs06 in [control.control_error_hs06]
+        for setpoint_hs06 in [control.error.usage.power_hs06 - error_hs06]
+        if error_hs06 > max(0.0, KEPT_BLOCKS_RATIO * setpoint_hs06)
+    }
 
 
 def _node_reasons(
@@ -377,7 +375,7 @@ def _node_reasons(
     called = {target.node: target for target in wanted.targets}
     reasons = dict.fromkeys(situation.nodes, "not-needed" if called else "no-call")
     reasons.update(dict.fromkeys(stands, "target"))
-    by_strategy = wanted.node_reasons()
+    by_strategy = wanted.node_reasons(situation)
     reasons.update((name, by_strategy[name]) for name in reasons.keys() & by_strategy.keys())
     for name, reason in reasons.items():
         if stands.get(name) != called.get(name):
@@ -401,7 +399,7 @@ def withdrawal(
         reason=reason,
     )
     # Targets that end because all are withdrawn tell nothing of the jobs.
-    return plan, published(replace(state, blocks=without_open(state.blocks)), plan, now)
+    return plan, published(replace(state, blocks=replace(state.blocks, open=())), plan, now)
 
 
 def published(state: State, plan: Plan, now: int) -> State:

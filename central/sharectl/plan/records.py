@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import groupby
 from math import floor, log10
@@ -47,17 +47,16 @@ class HeldJobs(NamedTuple):
 
 def by_size(held: Iterable[HeldJobs]) -> list[HeldJobs]:
     """Jobs of one node, one row for each group and size."""
-    alike: dict[Kind, list[HeldJobs]] = {}
+    alike: defaultdict[Kind, list[HeldJobs]] = defaultdict(list)
     for jobs in held:
-        alike.setdefault((jobs.group, jobs.cores), []).append(jobs)
+        alike[jobs.group, jobs.cores].append(jobs)
     rows = []
     for kind, same in sorted(alike.items()):
         number = sum(jobs.jobs for jobs in same)
         telling = sum(jobs.jobs for jobs in same if jobs.memory_mib)
-        seconds = sum(jobs.jobs * jobs.seconds for jobs in same)
-        mib = sum(jobs.jobs * jobs.memory_mib for jobs in same)
-        means = rounded(seconds // max(1, number)), mib // max(1, telling)
-        rows.append(HeldJobs(*kind, number, *means))
+        seconds = sum(jobs.jobs * jobs.seconds for jobs in same) // max(1, number)
+        mib = sum(jobs.jobs * jobs.memory_mib for jobs in same) // max(1, telling)
+        rows.append(HeldJobs(*kind, number, rounded(seconds), mib))
     return rows
 
 
@@ -130,15 +129,7 @@ class Basis:
     """Group -> its life table, as known then."""
 
 
-OF_STATE = (
-    "standing",
-    "standing_until",
-    "observed",
-    "uncertain_nodes",
-    "controllers",
-    "unheeding",
-    "blocks",
-)
+OF_STATE = tuple(item.name for item in fields(Basis) if item.name != "run_times")
 """Fields of `sharectl.plan.plan.State` that a `Basis` has."""
 
 
@@ -202,18 +193,8 @@ class CycleRecord:
         return 0 if self.observed else sum(node.target is not None for node in self.nodes)
 
 
-OF_NODE = (
-    "cores",
-    "hs06_per_core",
-    "controlled",
-    "memory_mib",
-    "reserved",
-    "draining",
-    "multicore_only",
-    "hot",
-    "closed",
-    "obeyed_sequence",
-)
+_RECORDED = {item.name for item in fields(NodeRecord)}
+OF_NODE = tuple(item.name for item in fields(Node) if item.name in _RECORDED)
 """Fields of `sharectl.model.Node` that records keep."""
 
 
@@ -263,14 +244,13 @@ def node_records(
         here = nodes.get(name) or NodeCores(Node(name, name, 0, 0.0, controlled=False))
         target = stands.get(name)
         wait = waits.get(target, NO_WAIT) if target else NO_WAIT
+        held = sorted(
+            HeldJobs(group, cores, jobs, seconds, memory_mib)
+            for _, group, cores, _, seconds, jobs, memory_mib in here.running
+        )
         record = NodeRecord(
             node=name,
-            held=tuple(
-                sorted(
-                    HeldJobs(jobs.group, jobs.cores, jobs.jobs, jobs.seconds, jobs.memory_mib)
-                    for jobs in here.running
-                )
-            ),
+            held=tuple(held),
             target=target,
             reason=reasons.get(name),
             wait_seconds=wait.seconds,

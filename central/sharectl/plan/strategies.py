@@ -16,28 +16,18 @@ from math import ceil, fsum, inf
 from typing import Optional
 
 from sharectl.model import GroupControl, Kind, Snapshot, Standing, Target
-from sharectl.plan.blocks import NOT_LOOKED, BlockLook
-from sharectl.plan.candidates import (
-    Size,
-    freed_cores,
-    new_options,
-    option_of,
-    single_core_ratio,
-    sizes_of,
-    sizes_on,
-    waiting_jobs,
-    whose_cores,
-)
+from sharectl.plan import candidates
+from sharectl.plan.blocks import BlockLook
 from sharectl.plan.choices import (
+    DENSITY,
     ROUNDING_HS06,
+    VALUE,
     Budgets,
     Choice,
     Option,
     OptionSet,
     Queue,
     best,
-    by_density,
-    by_value,
     filled,
     fitting_memory,
     least_hs06,
@@ -69,8 +59,44 @@ class Situation:
     run_times: RunTimes
     block_cores: int
     """Most cores that a node is to give to single-core jobs by one target."""
-    look: BlockLook = NOT_LOOKED
+    look: BlockLook
     """Blocks of cores that stand free."""
+
+    @cached_property
+    def excess_hs06(self) -> dict[str, float]:
+        """Group -> power to take from it."""
+        return {row.group: row.output_hs06 for row in self.groups if row.output_hs06 > 0}
+
+    @cached_property
+    def deficit_hs06(self) -> dict[str, float]:
+        """Group -> power to give to it."""
+        return {row.group: -row.output_hs06 for row in self.groups if row.output_hs06 < 0}
+
+    @cached_property
+    def demand(self) -> dict[Kind, Queue]:
+        """Jobs that wait, of the groups to help."""
+        return candidates.waiting_jobs(self.snapshot.pending, self.deficit_hs06)
+
+    @property
+    def waiting(self) -> dict[Kind, Queue]:
+        """Part of the demand for which targets may be made."""
+        alone = self.look.left_alone_kinds
+        return {kind: jobs for kind, jobs in self.demand.items() if kind not in alone}
+
+    @cached_property
+    def fits(self) -> dict[str, str]:
+        """Node -> the best that waiting jobs would find there, such as `FITS`."""
+        waiting = self.waiting
+        lacking = dict.fromkeys((group for group, _ in waiting), inf)
+        sizes_at = candidates.sizes_on(waiting, lacking)
+        every = candidates.sizes_of(waiting, lacking)
+        fits = {}
+        for name, here in self.nodes.items():
+            sizes = sizes_at(here.node)
+            fit = _fit(here, self.excess_hs06.keys(), sizes or every)
+            tells = sizes or fit == "multicore-only"
+            fits[name] = fit if tells else CLOSED if fit == FITS else SHUT
+        return fits
 
     @cached_property
     def closed_kinds(self) -> frozenset[Kind]:
@@ -97,28 +123,6 @@ CLOSED, SHUT = "closed", "shut"
 
 
 @dataclass(frozen=True)
-class NodeFits:
-    """Cores that groups ``over`` their share hold on nodes, beside the jobs that wait for them."""
-
-    nodes: Mapping[str, NodeCores]
-    over: AbstractSet[str]
-    waiting: Mapping[Kind, Queue]
-
-    @cached_property
-    def by_node(self) -> Mapping[str, str]:
-        """Node -> the best that waiting jobs would find there, such as `FITS`."""
-        lacking = dict.fromkeys((group for group, _ in self.waiting), inf)
-        sizes_at, every = sizes_on(self.waiting, lacking), sizes_of(self.waiting, lacking)
-        fits = {}
-        for name, here in self.nodes.items():
-            sizes = sizes_at(here.node)
-            fit = _fit(here, self.over, sizes or every)
-            tells = sizes or fit == "multicore-only"
-            fits[name] = fit if tells else CLOSED if fit == FITS else SHUT
-        return fits
-
-
-@dataclass(frozen=True)
 class Wanted:
     """Targets that the controllers' outputs call for, before limits act."""
 
@@ -128,20 +132,18 @@ class Wanted:
     """At most one a node, the most useful first."""
     pair: Optional[tuple[str, str]] = None
     """Groups held back and helped, if there is one such pair."""
-    probing_nodes: int = 0
-    """Nodes that the limit ``probing`` keeps from a target."""
     waits: Mapping[Target, Wait] = field(default_factory=dict)
     """Costs of targets that are called for or stand, where the strategy estimates them."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Node that was chosen or ruled out -> one of `sharectl.plan.plan.NODE_REASONS`."""
-    fits: Optional[NodeFits] = None
-    """Source of the reasons of all other nodes; None if no node was looked at."""
+    looks: bool = False
+    """True if all other nodes have a reason by `Situation.fits`."""
 
-    def node_reasons(self) -> dict[str, str]:
+    def node_reasons(self, situation: Situation) -> dict[str, str]:
         """Node -> one of `sharectl.plan.plan.NODE_REASONS`, where the strategy has one."""
         codes = {FITS: "not-needed" if self.targets else "no-call"}
         codes |= {HELD: "no-fit", SMALL: "no-fit", SHUT: "closed"}
-        fits = self.fits.by_node if self.fits is not None else {}
+        fits = situation.fits if self.looks else {}
         return {**{name: codes.get(fit, fit) for name, fit in fits.items()}, **self.reasons}
 
 
@@ -202,7 +204,6 @@ def one_pair(situation: Situation) -> Wanted:
             if node in chosen
         ),
         pair,
-        len(later),
         reasons={**shut, **dict.fromkeys(later, "probing")},
     )
 
@@ -240,19 +241,15 @@ def _affordable_nodes(
 
 def many_pairs(situation: Situation) -> Wanted:
     """Targets that the controllers' outputs call for, the most useful first."""
-    outputs = {control.group: control.output_hs06 for control in situation.groups}
-    excess = {group: output for group, output in outputs.items() if output > 0}
-    deficit = {group: -output for group, output in outputs.items() if output < 0}
-    look, nodes = situation.look, situation.nodes
-    demand = waiting_jobs(situation.snapshot.pending, deficit)
-    waiting = {kind: jobs for kind, jobs in demand.items() if kind not in look.left_alone_kinds}
-    ratio = single_core_ratio(deficit, waiting.keys() - situation.closed_kinds)
+    excess, deficit = situation.excess_hs06, situation.deficit_hs06
+    waiting, look, nodes = situation.waiting, situation.look, situation.nodes
+    ratio = candidates.single_core_ratio(deficit, waiting.keys() - situation.closed_kinds)
     standing = {old.target: _standing_option(old, situation, ratio) for old in situation.standing}
     waits = {target: option.wait for target, option in standing.items()}
     reasons = {target.node: "released" for target in standing}
     if not waiting or not (excess or standing):
         nobody = "no-group-under" if excess else "no-group-over"
-        all_left_alone = excess and demand and not waiting
+        all_left_alone = excess and situation.demand and not waiting
         return Wanted("given-up" if all_left_alone else nobody, waits=waits, reasons=reasons)
     working = [standing[old.target] for old in situation.standing if not fulfilled(old, nodes)]
     apart = look.left_alone | situation.closed_places(waiting.keys())
@@ -269,19 +266,22 @@ def many_pairs(situation: Situation) -> Wanted:
     after_fixed = replace(bounded.after(fixed), room=room)
     kept, remaining = _affordable(_going_on(movable, after_fixed), after_fixed)
     taken = {option.place for option in kept}
-    fresh = new_options(free, remaining, situation.run_times, ratio, situation.block_cores)
+    block = situation.block_cores
+    fresh = candidates.new_options(free, remaining, situation.run_times, ratio, block)
     offer = OptionSet((*kept, *(option for option in fresh if option.place not in taken)))
-    choices = _chosen(offer, remaining, kept)
+    choices = best(offer, remaining, kept)
+    choices.sort(key=lambda choice: choice.option.rank(VALUE))
+    # What there is no room for is called for all the same: the limits leave it out, and say so.
+    choices = filled(offer, replace(remaining, room=inf), choices)
     later: list[str] = []
     if bounded.waiting != waiting:
         unbounded = replace(remaining, waiting=budgets.after(fixed).waiting)
         with_later = filled(offer, unbounded, choices)
         later = [choice.option.node for choice in with_later[len(choices) :]]
-    fits = NodeFits(nodes, excess.keys(), waiting)
     called = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
     reason = "targets" if called else "no-group-over"
     if excess and not called:
-        reason = _why_none(fits.by_node, free, budgets, situation.groups)
+        reason = _why_none(situation, free, budgets)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     pairs = {(target.held_back, target.helped) for target in called}
     reasons.update((t.node, "kept" if t in standing else "target") for t in called)
@@ -291,10 +291,9 @@ def many_pairs(situation: Situation) -> Wanted:
         reason,
         tuple(called),
         pairs.pop() if len(pairs) == 1 else None,
-        len(later),
         {**waits, **called},
         reasons,
-        fits,
+        looks=True,
     )
 
 
@@ -304,9 +303,9 @@ def _standing_option(stood: Standing, situation: Situation, single_ratio: float)
     seconds = situation.look.wait_seconds.get(target.node)
     wait = None if seconds is None else Wait(seconds, seconds * target.request_cores)
     place = (target.held_back, target.cap_cores, target.request_cores)
-    whose = whose_cores(target.held_back, target.request_cores)
-    leaving = here.leaving(whose, situation.run_times)
-    option = option_of(here, place, partial(wait_for_cores, leaving), single_ratio, wait=wait)
+    whose = candidates.whose_cores(target.held_back, target.request_cores)
+    wait_for = partial(wait_for_cores, here.leaving(whose, situation.run_times))
+    option = candidates.option_of(here, place, wait_for, single_ratio, wait=wait)
     return option._replace(helped=target.helped)
 
 
@@ -349,10 +348,11 @@ def _bounded(
     for kind, jobs in waiting.items():
         most = look.most_new.get(kind, sum(jobs.values())) + unfinished[kind]
         before = accumulate(jobs.values(), initial=0)
-        counts = (
-            (memory, min(count, most - less)) for (memory, count), less in zip(jobs.items(), before)
-        )
-        bounded[kind] = {memory: count for memory, count in counts if count > 0}
+        bounded[kind] = {
+            memory: min(count, most - less)
+            for (memory, count), less in zip(jobs.items(), before)
+            if min(count, most - less) > 0
+        }
     return bounded
 
 
@@ -370,19 +370,18 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
 
     def smallest_first(choice: Choice) -> tuple[float, tuple[object, ...]]:
         # Else a large one would leave nothing for those beside which it was chosen.
-        return choice.option.gives_hs06, by_density(choice.option)
+        return choice.option.gives_hs06, choice.option.rank(DENSITY)
 
     for choice in sorted(going_on, key=smallest_first):
         option, helped, _ = choice
         if deficit.get(helped, 0.0) > ROUNDING_HS06:
             rest.use(choice)
             kept.append(option)
-            size, takes, gives = option.request_cores, option.takes_hs06, option.gives_hs06
             for unpaid, group, hs06 in (
-                (unpaid_excess, option.held_back, takes),
-                (unpaid_deficit, helped, gives),
+                (unpaid_excess, option.held_back, option.takes_hs06),
+                (unpaid_deficit, helped, option.gives_hs06),
             ):
-                part_hs06 = hs06 - least_hs06(hs06, size)
+                part_hs06 = hs06 - least_hs06(hs06, option.request_cores)
                 unpaid[group] = min(unpaid.get(group, part_hs06), part_hs06)
     raised = [
         {
@@ -397,14 +396,7 @@ def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Opti
     return kept, replace(budgets, excess_hs06=raised[0], deficit_hs06=raised[1])
 
 
-def _chosen(offer: OptionSet, budgets: Budgets, kept: Collection[Option]) -> list[Choice]:
-    """The choices, the most useful first."""
-    choices = sorted(best(offer, budgets, kept), key=lambda choice: by_value(choice.option))
-    # What there is no room for is called for all the same: the limits leave it out, and say so.
-    return filled(offer, replace(budgets, room=inf), choices)
-
-
-def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> str:
+def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, candidates.Size]) -> str:
     """Best that jobs which wait would find on the node, if the groups of ``over`` give."""
     node, fit = here.node, SMALL
     if node.multicore_only and set(sizes) == {1}:
@@ -415,20 +407,16 @@ def _fit(here: NodeCores, over: AbstractSet[str], sizes: Mapping[int, Size]) -> 
         if not small and not (size == 1 and node.multicore_only):
             fit = "no-block"
     for group in here.held_cores.keys() & over:
-        for size, cores in freed_cores(here, group, sizes, inf, 1).items():
+        for size, cores in candidates.freed_cores(here, group, sizes, inf, 1).items():
             if here.memory_for(group, cores) >= sizes[size].least_mib:
                 return FITS
             fit = HELD
     return fit
 
 
-def _why_none(
-    fits: Mapping[str, str],
-    free: Mapping[str, NodeCores],
-    budgets: Budgets,
-    groups: Iterable[GroupControl],
-) -> str:
+def _why_none(situation: Situation, free: Mapping[str, NodeCores], budgets: Budgets) -> str:
     """One of `sharectl.plan.plan.REASONS`; ``free``: nodes whose target need not stay."""
+    fits = situation.fits
     kinds = set(fits.values())
     if FITS not in kinds and CLOSED in kinds:
         return "closed"
@@ -439,7 +427,7 @@ def _why_none(
         return "no-room"
     if _pays(able, budgets):
         return "not-worth"
-    errors = {control.group: control.control_error_hs06 for control in groups}
+    errors = {control.group: control.control_error_hs06 for control in situation.groups}
     larger = replace(
         budgets,
         excess_hs06={group: errors[group] for group in budgets.excess_hs06},
@@ -453,9 +441,9 @@ def _pays(nodes: Collection[NodeCores], budgets: Budgets) -> bool:
     return any(
         here.memory_for(group, cores) >= min(jobs)
         for kind, jobs in budgets.waiting.items()
-        for sizes in [sizes_of({kind: jobs}, budgets.deficit_hs06)]
+        for sizes in [candidates.sizes_of({kind: jobs}, budgets.deficit_hs06)]
         for here in nodes
         if here.node.admits(kind)
         for group, hs06 in budgets.excess_hs06.items()
-        for cores in freed_cores(here, group, sizes, hs06, 1).values()
+        for cores in candidates.freed_cores(here, group, sizes, hs06, 1).values()
     )

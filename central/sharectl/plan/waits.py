@@ -8,7 +8,7 @@ and weeks are learnt alike.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -138,10 +138,13 @@ class RemainingTimes:
         They are what was seen, with one end of the prior added: a job of unknown kind is expected
         to run on for as long as it has run, at least some 17 minutes and at most a day.
         """
-        return tuple(
-            (ends + 1) / (seconds + 1 / _prior_rate(start))
-            for start, (seconds, ends) in zip(EDGES_SECONDS, self.bins)
-        )
+        rates = []
+        for start, (seconds, ends) in zip(EDGES_SECONDS, self.bins):
+            # Of a rate of 2 / age the mean rest is the age, here that of the middle of the bin.
+            age_seconds = max(start * sqrt(BIN_RATIO), PRIOR_LEAST_SECONDS)
+            prior = 2 / min(age_seconds, PRIOR_MOST_SECONDS)
+            rates.append((ends + 1) / (seconds + 1 / prior))
+        return tuple(rates)
 
     @cached_property
     def by_bin(self) -> tuple[float, ...]:
@@ -177,12 +180,6 @@ RunTimes = Mapping[str, RemainingTimes]
 NOTHING_KNOWN: RunTimes = {}
 
 
-def _prior_rate(age_seconds: float) -> float:
-    # Of a rate of 2 / age the mean rest is the age itself; the age is that of the middle of a bin
-    # that begins there.
-    return 2 / min(max(age_seconds * sqrt(BIN_RATIO), PRIOR_LEAST_SECONDS), PRIOR_MOST_SECONDS)
-
-
 def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTimes]:
     """Life table of each group from two looks: jobs of ``previous`` not in ``current`` have ended.
 
@@ -193,16 +190,13 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
     between = current.taken_at - previous.taken_at
     if not 0 < between <= LONGEST_GAP_SECONDS:
         return {}
-    there = {node.name for node in current.nodes}
-    later = _by_node(current)
+    before, after = nodes_of(previous), nodes_of(current)
     tables: defaultdict[str, tuple[list[float], list[float]]] = defaultdict(
         lambda: ([0.0] * len(EDGES_SECONDS), [0.0] * len(EDGES_SECONDS))
     )
-    for node, jobs in _by_node(previous).items():
-        if node not in there:
-            continue
-        starts_now = _starts(later.get(node, ()), current.taken_at)
-        for kind, starts in _starts(jobs, previous.taken_at).items():
+    for name in filter(after.__contains__, before):
+        starts_now = _starts(after[name].running, current.taken_at)
+        for kind, starts in _starts(before[name].running, previous.taken_at).items():
             at_risk_seconds, ends = tables[kind[0]]
             for start, stays in _matched(starts, starts_now.get(kind, [])):
                 age = max(0, previous.taken_at - start)
@@ -211,13 +205,6 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
                 if not stays:
                     ends[age_bin(age + between // 2)] += 1
     return {group: RemainingTimes(tuple(zip(*table))) for group, table in tables.items()}
-
-
-def _by_node(taken: Snapshot) -> dict[str, list[RunningJobs]]:
-    running: defaultdict[str, list[RunningJobs]] = defaultdict(list)
-    for jobs in taken.running:
-        running[jobs.node].append(jobs)
-    return running
 
 
 def _starts(running: Iterable[RunningJobs], taken_at: int) -> dict[Kind, list[int]]:
@@ -249,13 +236,6 @@ def _watched(begin: float, end: float) -> Iterable[tuple[int, float]]:
         yield number, min(end, upper) - max(begin, EDGES_SECONDS[number])
 
 
-class _Counts(dict[str, int]):
-    """Numbers by name; 0 of any other."""
-
-    def __missing__(self, _: str) -> int:
-        return 0
-
-
 class NodeCores:
     """Jobs and cores of one node, added up when somebody wants them."""
 
@@ -273,14 +253,16 @@ class NodeCores:
         for jobs in self.running:
             if jobs.group in by_group:
                 by_group[jobs.group].append(jobs)
-            else:
+            else:  # a list of one, which takes less memory than one that has grown
                 by_group[jobs.group] = [jobs]
         return by_group
 
     @cached_property
     def _held(self) -> tuple[Mapping[str, int], Mapping[str, int]]:
         """Group -> cores that its jobs hold, and MiB: of none if some job does not tell."""
-        held_cores, held_mib, all_tell = _Counts(), _Counts(), True
+        held_cores: Counter[str] = Counter()
+        held_mib: Counter[str] = Counter()
+        all_tell = True
         for _, group, cores, _, _, jobs, memory_mib in self.running:
             held_cores[group] += cores * jobs
             held_mib[group] += memory_mib * jobs

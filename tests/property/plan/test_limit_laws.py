@@ -156,19 +156,10 @@ def test_order_does_not_matter_and_a_withdrawal_takes_all_away(
     assert (decided.targets, after.standing) == ((), ())
 
 
-plan_limits = st.builds(
-    PlanLimits,
-    max_nodes=st.none() | st.integers(1, 4),
-    max_target_ratio=st.none() | st.sampled_from((0.25, 0.5)),
-    max_changed_nodes=st.none() | st.integers(1, 3),
-    dwell_seconds=st.sampled_from((0, 30, 1000)),
-)
-
-
 @given(
     st.lists(snapshots, min_size=2, max_size=4),
     pledges,
-    plan_limits,
+    limits,
     st.sampled_from(tuple(STRATEGIES)),
 )
 def test_cycle_after_cycle_stays_within_the_limits(
@@ -177,8 +168,7 @@ def test_cycle_after_cycle_stays_within_the_limits(
     """From cycle to cycle no more targets change than allowed, but for those that must go."""
     config, state = PlanConfig(pledge, bounds, 3060, strategy=strategy), State()
     for number, taken in enumerate(looks):
-        now = NOW + 17 * number
-        before = state
+        now, before = NOW + 17 * number, state
         made = decide(config, before, taken, now)
         decided, state = made.plan, made.state
         controlled = {node.name for node in taken.nodes if node.controlled}

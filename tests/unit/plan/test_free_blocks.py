@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,9 +39,9 @@ CORES = {"wn-1": 32, "far": 640}
 PLEDGES = {"alice": 100.0, "cms": 100.0, "lhcb": 100.0}
 
 
-def law(strategy: str = "many", **limits: object) -> PlanConfig:
-    bounds = PlanLimits(**limits)  # type: ignore[arg-type]
-    return PlanConfig(PLEDGES, bounds, 86_400, strategy=strategy, give_up=GiveUp(600.0))
+def law(strategy: str = "many", **limits: Any) -> PlanConfig:
+    give_up = GiveUp(600.0)
+    return PlanConfig(PLEDGES, PlanLimits(**limits), 86_400, strategy=strategy, give_up=give_up)
 
 
 def pool(at: int, *more: RunningJobs, waiting: tuple[str, ...] = ("cms",)) -> Snapshot:

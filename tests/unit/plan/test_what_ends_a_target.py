@@ -8,7 +8,7 @@ import pytest
 
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.limits import deadband_hs06
-from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.plan import Decision, PlanConfig, State, decide, foreseen_hs06
 from tests.fakes import NOW
 
 PLEDGES = {"alice": 100.0, "cms": 100.0}
@@ -85,6 +85,8 @@ def test_power_that_a_group_will_soon_give_up_counts_as_lacking() -> None:
     assert (target.held_back, target.helped, target.request_cores) == ("alice", "cms", 8)
     renewing = replace(share, pending=(*waiting, PendingJobs("cms", 1, 99)))
     assert decided(renewing, State()).plan.targets == ()
+    # The only taker has no pledge: it takes nothing.
+    assert foreseen_hs06({"alice": 0.0, "cms": 100.0}, share, {}).keys() == {"cms"}
 
 
 @pytest.mark.parametrize(
