@@ -14,8 +14,9 @@ from sharectl_lab.twin.ads import (
 )
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.pool import ShapedKind, SimNode
-from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.settings import Access, Negotiator
+from sharectl_lab.workload.draw import Arrival, JobKind
 
 GPUS = {"gpus": 2}
 NODES = (
