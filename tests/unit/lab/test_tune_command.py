@@ -13,24 +13,16 @@ from sharectl.cli.main import main
 from sharectl_lab.study import trial
 from sharectl_lab.study.tuning import Score, Task
 from tests.laws import write_policy
+from tests.simulated import SMALL
 
-SCENARIO = """\
-nodes: [{name: wn, count: 4, cores: 16}]
-groups: {alice: {pledge_hs06: 300}, cms: {pledge_hs06: 300}}
-jobs:
-  - {group: alice, cores: 1, run_time: "exponential:900", keep_pending: 20}
-  - {group: cms, cores: 8, run_time: "exponential:1800", keep_pending: 5}
-control: {deadband_hs06: 0}
-warmup_hours: 1
-days: 0.1
-"""
-SMALL = ("--trials", "2", "--batch", "2", "--seeds", "1", "--cores", "1")
+SIZE = ("--trials", "2", "--batch", "2", "--seeds", "1", "--cores", "1")
 
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> str:
     path = tmp_path / "tiny.yaml"
-    path.write_text(SCENARIO)
+    alike = SMALL.replace("pledge_hs06: 120", "pledge_hs06: 200")
+    path.write_text(f"{alike}control: {{deadband_hs06: 0}}\n")
     return str(path)
 
 
@@ -44,7 +36,7 @@ def run(*arguments: str) -> int:
 def test_a_search_prints_the_best_settings_beside_the_default(
     scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = (scenario, "--over", "control.law,loop.period_seconds=300..3600", *SMALL)
+    arguments = (scenario, "--over", "control.law,loop.period_seconds=300..3600", *SIZE)
     assert run(*arguments) == 0
     text = capsys.readouterr().out
     assert "tiny.yaml, live, 0.1 days; seeds 1 to 1, confirmed on 2 to 2" in text
@@ -81,24 +73,6 @@ def test_settings_reach_the_twin(scenario: str) -> None:
     assert "pidd" in problem
 
 
-def test_nodes_get_the_scenario_without_paths(
-    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A node has no other file, and the same score."""
-    episode = trial.episode_of(scenario, "live:law=pid", 0.1)
-    task = Task((("loop.deaf_ratio", 0.5),), 1)
-    files = trial.cargo_of(episode, [task])
-    assert files.keys() == {trial.TASKS}
-    assert str(tmp_path).encode() not in files[trial.TASKS]
-    node = tmp_path / "node"
-    node.mkdir()
-    (node / trial.TASKS).write_bytes(files[trial.TASKS])
-    score = trial.run(episode, task, lambda _part: None)
-    assert isinstance(score, Score)
-    monkeypatch.chdir(node)
-    assert trial.answer_of(0) == {"score": score._asdict()}
-
-
 def test_scores_go_with_the_content_of_a_policy(scenario: str, tmp_path: Path) -> None:
     path = write_policy(tmp_path)
     episode = trial.episode_of(scenario, f"live:law=learned:policy={path}")
@@ -112,9 +86,6 @@ def test_scores_go_with_the_content_of_a_policy(scenario: str, tmp_path: Path) -
     ("arguments", "code", "words"),
     [
         (("--over", "control.give_up_second"), 2, "did you mean control.give_up_seconds?"),
-        (("--over", "control.law=pidd"), 2, '"pidd" is no value of it; did you mean pid?'),
-        (("--over", "control.max_nodes=0.5..9"), 2, "write a whole number, "),
-        (("--over", "pool.collector"), 2, "is no key of a simulated pool"),
         (("--over", "control.law", "--strategy", "nothing"), 2, "has no control"),
         (("--over", "control.law", "--strategy", "live,cron"), 2, "is several"),
         (("--over", "control.law", "--trials", "0"), 2, "write a whole number from 1 to"),
