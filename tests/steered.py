@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from random import Random
 from typing import Any, NamedTuple, Optional
 
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.pool import Claim, SimNode, SimSlot
 from sharectl_lab.twin.records import NodeSpec, SlotSpec
+from sharectl_lab.twin.settings import Access
 from sharectl_lab.twin.start import SlotTarget
 from sharectl_lab.workload.draw import Arrival, JobKind
 
@@ -39,7 +41,9 @@ class FakeTwin(Twin):
 
     def __init__(self, nodes: Iterable[NodeSpec], kinds: Sequence[JobKind]) -> None:
         groups = dict.fromkeys(sorted({kind.account for kind in kinds}), 1.0)
-        super().__init__(Setup(tuple(nodes), groups), Listed(tuple(kinds), ()))
+        # No job takes over the claim of another one.
+        access = Access(claim_worklife_seconds=0.0)
+        super().__init__(Setup(tuple(nodes), groups, access=access), Listed(tuple(kinds), ()))
         self.acts: list[Act] = []
         self.closed: set[str] = set()
         """Nodes on which `fill` starts no jobs, beside those with a target."""
@@ -49,32 +53,19 @@ class FakeTwin(Twin):
 
     # ---- jobs
 
-    def start(self, slot: SimSlot, kind: int, run_seconds: Optional[float] = None) -> Claim:
-        claim = Claim(slot, self.kinds[kind], self.now)
-        slot.claims[claim] = None
-        slot.begin(claim, self.now)
-        slot.free_cores -= claim.cores
-        slot.free_memory_mib -= claim.memory_mib
+    def start(self, slot: SimSlot, kind: int, run_seconds: float = inf) -> Claim:
+        self.queues.put_back(self.kinds[kind], (self.now, run_seconds), self.now)
+        self._start(slot, self.kinds[kind], self.now)
         assert slot.free_cores >= 0
-        if run_seconds is not None:
-            claim.run_until = self.now + run_seconds
-            self.at(claim.run_until, lambda _: self.end(claim))
-        return claim
+        return [*slot.claims][-1]
 
     def end(self, claim: Claim) -> None:
-        slot = claim.slot
-        if claim not in slot.claims:
-            return
-        for call in self.on_end:
-            call(claim, self.now)
-        del slot.claims[claim]
-        slot.end(claim)
-        slot.free_cores += claim.cores
-        slot.free_memory_mib += claim.memory_mib
+        if claim in claim.slot.claims:
+            self._end((claim, claim.number))
 
     def evict(self, claim: Claim) -> None:
         self.acts.append(Act(self.now, "evict", claim.slot.node.spec.name))
-        self.end(claim)
+        super().evict(claim)
 
     # ---- what acts on nodes
 

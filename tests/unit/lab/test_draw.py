@@ -59,5 +59,7 @@ def test_users_and_access_points_share_the_jobs() -> None:
     jobs = Counter(job.kind for job in workload.arrivals())
     assert sorted(jobs) == list(range(6, 12))
     assert all(count == pytest.approx(1000, abs=150) for count in jobs.values())
+    first = DrawnWorkload([JobStream(at_start=3, users=2)], 1, HOUR).arrivals()
+    assert [(job.at, job.kind) for job in first] == [(0.0, 0), (0.0, 1), (0.0, 0)]
     names = {(kind.submitter, kind.access_point) for kind in workload.kinds}
     assert names == {(f"cms.user{n}", point) for n in (1, 2, 3) for point in (0, 1)}

@@ -116,7 +116,7 @@ groups: {cms: {pledge_hs06: 1}}
 swf: {file: log.swf.gz, groups: {3: cms, "*": other}, multicore: {ratio: 1, cores: 2}}
 """
     scenario = scenario_file.parse(text, "mine.yaml", tmp_path)
-    assert len(list(scenario.workload().arrivals())) == 3
+    assert [job.at for job in scenario.workload().arrivals()] == [0.0, 60.0, 70.0]
     assert {kind.account for kind in scenario.workload().kinds} == {"cms", "other"}
     some = scenario_file.parse(text.replace('"*"', "5"), "mine.yaml", tmp_path)
     assert some.notes == (
