@@ -18,6 +18,7 @@ from typing import Any, Optional
 from sharectl import __version__
 from sharectl.config.laws import policy_digests
 from sharectl.config.load import overridden, steering_of
+from sharectl.config.model import ControlConfig
 from sharectl.control.laws import LAWS
 from sharectl.errors import ConfigError, SettingError, SharectlError
 from sharectl.times import DAY_SECONDS
@@ -149,7 +150,8 @@ def cargo_of(episode: Episode, tasks: Sequence[Task]) -> dict[str, bytes]:
         log and replace(log, file=None)  # type: ignore[arg-type]
         for log in (scenario.swf, scenario.history)
     )
-    there = replace(episode, scenario=replace(scenario, swf=swf, history=history))
+    strategy = replace(episode.strategy, control=ControlConfig())
+    there = Episode(replace(scenario, swf=swf, history=history), strategy)
     return {TASKS: pickle.dumps((there, list(tasks)), protocol=4)}
 
 

@@ -87,10 +87,11 @@ def test_an_answer_of_a_node_is_a_score_or_none(tmp_path: Path, value: str) -> N
 
 def test_a_job_runs_on_a_python_without_any_package(tmp_path: Path) -> None:
     (tmp_path / "ours.yaml").write_text(SMALL)
-    episode = trial.episode_of(str(tmp_path / "ours.yaml"), "live:deaf_ratio=0.5", 0.001)
+    strategy = f"live:deaf_ratio=0.5:policy={tmp_path}/policy.json"
+    episode = trial.episode_of(str(tmp_path / "ours.yaml"), strategy, 0.001)
     queue = FakeQueue(tmp_path, [("out", SCORE)] * 3)
     evaluated(queue, partial(trial.cargo_of, episode))
-    assert str(tmp_path).encode() not in (queue.folder / trial.TASKS).read_bytes()
+    assert b"pathlib" not in (queue.folder / trial.TASKS).read_bytes()
     done = subprocess.run(
         [sys.executable, "-S", "-m", "sharectl_lab.study.trial", "2"],
         cwd=queue.folder, capture_output=True, check=False, env={},
