@@ -34,6 +34,7 @@ from sharectl_lab.study.training import (
 )
 from sharectl_lab.twin.answers import figures_of
 from sharectl_lab.verbs import learn, tune
+from tests.verbs import run
 
 WANTED = tuple(0.5 if name == "error" else 0.1 for name in FEATURES)
 SCENARIO = """
@@ -172,7 +173,7 @@ def test_learn_writes_a_policy_that_a_configuration_takes(
     assert law is not None
 
 
-def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mistakes(tmp_path: Path) -> None:
     policy = str(tmp_path / "policy.json")
     for words, code, message in (
         (("learn", "small-site"), 2, "-o/--output"),
@@ -180,8 +181,5 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("learn", "small-site", "-o", policy, "--hours", "0"), 2, "whole number from 1"),
         (("learn", "no-such-site", "-o", policy), 78, "no-such-site"),
     ):
-        try:
-            ended = main(list(words))
-        except SystemExit as error:
-            ended = int(error.code or 0)
-        assert (ended, message in capsys.readouterr().err) == (code, True), words
+        ended = run(words)
+        assert (ended.code, message in ended.err) == (code, True), words
