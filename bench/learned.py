@@ -37,7 +37,7 @@ from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.many import cores
 from sharectl_lab.study.run import Episode
-from sharectl_lab.study.training import reward, steps_of
+from sharectl_lab.study.training import steps_of
 
 SWF = Path(os.environ.get("LCG_SWF", "LCG.swf.gz"))
 SCENARIOS = ("bursts", "infn-t1@0.05", "bench/scenarios/short.yaml")
@@ -92,7 +92,7 @@ def compare(episode: Episode, controls: dict[str, Control], seeds: range) -> Non
     with ProcessPoolExecutor(cores()) as processes:
         for law, control in controls.items():
             runs = list(processes.map(partial(steps_of, episode, control=control), seeds))
-            scores = [fmean(map(reward, steps)) for steps in runs]
+            scores = [fmean(step.reward for step in steps) for steps in runs]
             first = first or scores
             gains = [score - before for score, before in zip(scores, first)]
             columns = (

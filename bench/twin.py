@@ -32,8 +32,9 @@ from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import Run
 from sharectl_lab.twin.engine import Setup, Twin
-from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.start import StartKnobs
+from sharectl_lab.workload.draw import Arrival, JobKind
 
 LOG = """
 summary: a job log on 3,000 cores

@@ -44,6 +44,16 @@ warmup_hours: 0
 days: 31
 """
 """Five groups on two classes of nodes; some jobs of cms are larger than any node."""
+SMALL = """\
+summary: two nodes and two groups
+nodes: [{name: wn, count: 2, cores: 16}]
+groups: {alice: {pledge_hs06: 200}, cms: {pledge_hs06: 120}}
+jobs:
+  - {group: alice, run_time: "exponential:900", keep_pending: 20}
+  - {group: cms, cores: 8, run_time: "exponential:1800", keep_pending: 2}
+warmup_hours: 1
+days: 0.1
+"""
 SILENT_EVERY = 97
 """Every so many cycles a schedd does not answer."""
 COLLECTOR, SCHEDD = Source("collector", 0.12), Source("schedd ce-1.example.org", 0.34)
@@ -57,7 +67,7 @@ def cycles(
     loop = replace(scenario.loop, period_seconds=float(period_seconds))
     scenario = replace(scenario, loop=loop)
     run = Run(scenario, read_strategies("live")[0], 1)
-    looks = Looks(run.twin.nodes, run.twin.kinds, run.meets)
+    looks = Looks(run.twin, run.meets)
     steering = run.steering
     assert steering is not None
     for number in range(1, int(days * DAY_SECONDS / period_seconds)):
@@ -70,7 +80,7 @@ def cycles(
             continue
         obeyed = [steering.nodes[node.spec.name].obeyed_at(now) for node in run.twin.nodes]
         helped = {stood.target.node: stood.target.helped for stood in steering.state.standing}
-        seen = looks.take(now, run.twin.start_knobs, obeyed, helped).snapshot
+        seen = looks.take(obeyed, helped).snapshot
         seen = replace(seen, sources=(COLLECTOR, SCHEDD), waits=tuple(_waits(run, now)))
         decision = steering.decision
         assert decision is not None

@@ -9,7 +9,7 @@ from typing import Optional
 
 from sharectl_lab.twin.accountant import Accountant
 from sharectl_lab.twin.group_quotas import QuotaTree
-from sharectl_lab.twin.negotiator import Negotiation, PoolWeights, SubmitterAd, negotiate
+from sharectl_lab.twin.negotiator import PoolWeights, SubmitterAd, negotiate
 from sharectl_lab.twin.settings import Negotiator
 
 Fits = Callable[[str, int], bool]
@@ -59,7 +59,8 @@ class StaticSlots:
         self.accountant.charge(ad.name, self.now, weight)
         return weight
 
-    def negotiate(self, tree: QuotaTree) -> Negotiation:
+    def negotiate(self, tree: QuotaTree) -> frozenset[str]:
+        """Submitters that quotas stopped."""
         ads = [SubmitterAd(name, jobs) for name, jobs in self.pending.items() if jobs]
         least = min(self.weights) if self.least_weight is None else self.least_weight
         weights = PoolWeights(sum(self.weights), least)

@@ -1,19 +1,18 @@
-"""A hand-written twin: a clock, nodes, and jobs that a test starts and ends."""
+"""A twin whose jobs a test starts and ends."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from heapq import heappop, heappush
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from random import Random
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
-from sharectl.shares.groups import is_within
-from sharectl_lab.twin.pool import Claim, ShapedKind, SimNode, SimSlot, group_of
-from sharectl_lab.twin.records import JobKind, NodeSpec, SlotSpec
-from sharectl_lab.twin.start import SlotTarget, StartKnobs
-
-Call = Callable[[float], None]
+from sharectl_lab.twin.engine import Setup, Twin
+from sharectl_lab.twin.pool import Claim, SimNode, SimSlot
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
+from sharectl_lab.twin.settings import Access
+from sharectl_lab.twin.start import SlotTarget
+from sharectl_lab.workload.draw import Arrival, JobKind
 
 
 class Act(NamedTuple):
@@ -25,105 +24,68 @@ class Act(NamedTuple):
     argument: object = None
 
 
-class FakeTwin:
+class Listed(NamedTuple):
+    """Workload of listed jobs."""
+
+    kinds: tuple[JobKind, ...]
+    jobs: tuple[Arrival, ...]
+    factories: tuple[()] = ()
+
+    def arrivals(self) -> Iterator[Arrival]:
+        """Jobs in the order of their times."""
+        return iter(self.jobs)
+
+
+class FakeTwin(Twin):
     """A pool whose jobs start where and when the test says; it notes what acts on it."""
 
     def __init__(self, nodes: Iterable[NodeSpec], kinds: Sequence[JobKind]) -> None:
-        self.now = 0.0
-        self.nodes = [SimNode(number, spec) for number, spec in enumerate(nodes)]
-        groups = sorted({kind.account for kind in kinds})
-        self.kinds = [
-            ShapedKind(number, kind, group_of(kind.account, groups))
-            for number, kind in enumerate(kinds)
-        ]
-        self.on_end: list[Callable[[Claim, float], None]] = []
-        self.start_knobs = StartKnobs()
+        groups = dict.fromkeys(sorted({kind.account for kind in kinds}), 1.0)
+        # No job takes over the claim of another one.
+        access = Access(claim_worklife_seconds=0.0)
+        super().__init__(Setup(tuple(nodes), groups, access=access), Listed(tuple(kinds), ()))
         self.acts: list[Act] = []
-        self.counts: Counter[str] = Counter()
         self.closed: set[str] = set()
         """Nodes on which `fill` starts no jobs, beside those with a target."""
-        self._events: list[tuple[float, int, Call]] = []
-        self._number = 0
 
-    def at(self, time: float, call: Call) -> None:
-        assert time >= self.now
-        self._number += 1
-        heappush(self._events, (time, self._number, call))
-
-    def run(self, until: float) -> None:
-        while self._events and self._events[0][0] <= until:
-            self.now, _, call = heappop(self._events)
-            call(self.now)
-        self.now = until
+    def _cycle(self, _: None) -> None:
+        """No negotiation cycle."""
 
     # ---- jobs
 
-    def start(self, slot: SimSlot, kind: int, run_seconds: Optional[float] = None) -> Claim:
-        claim = Claim(slot, self.kinds[kind], self.now)
-        slot.claims[claim] = None
-        slot.begin(claim, self.now)
-        slot.free_cores -= claim.cores
-        slot.free_memory_mib -= claim.memory_mib
+    def start(self, slot: SimSlot, kind: int, run_seconds: float = inf) -> Claim:
+        self.queues.put_back(self.kinds[kind], (self.now, run_seconds), self.now)
+        self._start(slot, self.kinds[kind], self.now)
         assert slot.free_cores >= 0
-        if run_seconds is not None:
-            claim.run_until = self.now + run_seconds
-            self.at(claim.run_until, lambda _: self.end(claim))
-        return claim
+        return [*slot.claims][-1]
 
     def end(self, claim: Claim) -> None:
-        slot = claim.slot
-        if claim not in slot.claims:
-            return
-        for call in self.on_end:
-            call(claim, self.now)
-        del slot.claims[claim]
-        slot.end(claim)
-        slot.free_cores += claim.cores
-        slot.free_memory_mib += claim.memory_mib
+        if claim in claim.slot.claims:
+            self._end((claim, claim.number))
 
     def evict(self, claim: Claim) -> None:
-        self.counts["evicted_jobs"] += 1
         self.acts.append(Act(self.now, "evict", claim.slot.node.spec.name))
-        self.end(claim)
+        super().evict(claim)
 
     # ---- what acts on nodes
 
     def set_target(self, node: SimNode, target: Optional[SlotTarget]) -> None:
         self.acts.append(Act(self.now, "target", node.spec.name, target))
-        for slot in node.slots:
-            slot.target = target
+        super().set_target(node, target)
 
     def set_multicore_pending(self, pending: Optional[bool]) -> None:  # noqa: FBT001 - as the engine's
         self.acts.append(Act(self.now, "pending", argument=pending))
+        super().set_multicore_pending(pending)
 
     def look(self, slot: SimSlot) -> None:
         assert slot.target is not None
         self.acts.append(Act(self.now, "look", slot.node.spec.name))
-        slot.counted_cores = sum(
-            claim.cores
-            for claim in slot.claims
-            if is_within(claim.kind.account, slot.target.held_back)
-        )
+        super().look(slot)
 
-    def drain(self, node: SimNode) -> None:
-        self._set_draining(node, draining=True)
-
-    def resume(self, node: SimNode) -> None:
-        self._set_draining(node, draining=False)
-
-    def _set_draining(self, node: SimNode, *, draining: bool) -> None:
+    def set_draining(self, node: SimNode, *, draining: bool) -> None:
         assert node.draining != draining
-        node.draining = draining
-        for slot in node.slots:
-            slot.draining = draining
         self.acts.append(Act(self.now, "drain" if draining else "resume", node.spec.name))
-
-    @staticmethod
-    def is_idle(node: SimNode) -> bool:
-        return not any(slot.claims for slot in node.slots)
-
-    def count(self, name: str, by: float = 1) -> None:
-        self.counts[name] += int(by)
+        super().set_draining(node, draining=draining)
 
     # ---- what a test asks
 

@@ -157,7 +157,7 @@ def control_section(strategy: Strategy) -> dict[str, Any]:
         "multicore_cores": MULTICORE_CORES,
         "give_up_seconds": TIMES["give_up"],
     }
-    for text in strategy.control:
+    for text in strategy.control_settings:
         key, _, value = text.partition("=")
         *parents, name = key.split(".")[1:]
         inner = section

@@ -62,7 +62,7 @@ def run(comparison: Comparison, strategy: Strategy) -> Record:
 
 def least_missing_percent(comparison: Comparison) -> float:
     """Power that is missing at least without killing, RMS, percent of the pool's; proven."""
-    scenario = twin_scenario(comparison, Strategy("nothing", ""))
+    scenario = twin_scenario(comparison, Strategy("", name="nothing"))
     bound = bound_of(scenario, comparison.seed, (), 0.0, lambda _part: None)
     if bound is None:
         raise KeyboardInterrupt
@@ -75,7 +75,7 @@ def twin_strategy(comparison: Comparison, strategy: Strategy) -> Strategy:
         loop = scaled_loop(strategy)
         strategy = dataclasses.replace(
             strategy,
-            loop=(
+            loop_settings=(
                 ("period_seconds", loop.period_seconds),
                 ("job_ctl_seconds", loop.job_ctl_seconds),
             ),

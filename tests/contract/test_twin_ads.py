@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import pytest
 
 from sharectl.errors import InputError
-from sharectl_lab.twin.ads import (
-    SiteExpressions,
-    slot_attributes,
-)
+from sharectl_lab.twin.ads import SiteExpressions, slot_attributes
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.pool import ShapedKind, SimNode
-from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.settings import Access, Negotiator
+from sharectl_lab.workload.draw import Arrival, JobKind
+from tests.steered import Listed
 
 GPUS = {"gpus": 2}
 NODES = (
@@ -27,21 +23,10 @@ ON_GPUS = JobKind("cms.prod", "carl", 2, 100, custom=(("gpus", 1),), requirement
 ON_WN = JobKind("", "dora", 1, 100, requirements='regexp("^wn", TARGET.Machine) && Memory > 4000')
 
 
-class Jobs(NamedTuple):
+def at_once(kinds: tuple[JobKind, ...], times: int, run_seconds: float = 1e6) -> Listed:
     """Jobs that all come at once, so many of each kind."""
-
-    kinds: tuple[JobKind, ...]
-    times: int
-    run_seconds: float = 1e6
-    factories: tuple[()] = ()
-
-    def arrivals(self) -> Iterator[Arrival]:
-        """Jobs in the order of their times."""
-        return (
-            Arrival(0.0, kind, self.run_seconds)
-            for kind in range(len(self.kinds))
-            for _ in range(self.times)
-        )
+    jobs = (Arrival(0.0, kind, run_seconds) for kind in range(len(kinds)) for _ in range(times))
+    return Listed(kinds, tuple(jobs))
 
 
 def nodes_of_jobs(expressions: SiteExpressions, *kinds: JobKind) -> dict[str, set[str]]:
@@ -53,7 +38,7 @@ def nodes_of_jobs(expressions: SiteExpressions, *kinds: JobKind) -> dict[str, se
         meets=expressions.meets,
         site_start=expressions.site_start,
     )
-    twin = Twin(setup, Jobs(kinds, 40))
+    twin = Twin(setup, at_once(kinds, 40))
     twin.run(100.0)
     slots: dict[str, set[str]] = {}
     for slot in twin.slots:
@@ -114,7 +99,7 @@ def test_start_is_asked_when_a_claim_runs_its_next_job() -> None:
         site_start=expressions.site_start,
         reads_time=expressions.reads_time,
     )
-    twin = Twin(setup, Jobs((PLAIN,), 500, 3600.0))
+    twin = Twin(setup, at_once((PLAIN,), 500, 3600.0))
     used = []
     for hour in range(48):
         twin.run(3600.0 * hour + 1800)

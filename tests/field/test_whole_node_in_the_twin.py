@@ -44,8 +44,8 @@ def test_waiting_jobs_count_by_the_sizes_of_nodes() -> None:
     (nothing,) = read_strategies("nothing")
     run = Run(file.parse(POOL, "mine.yaml"), nothing, 1, 3600.0)
     run.until(600.0)
-    looks = Looks(run.twin.nodes, run.twin.kinds, run.meets)
-    pending = looks.take(600.0, run.twin.start_knobs, [None] * 3, {}).snapshot.pending
+    looks = Looks(run.twin, run.meets)
+    pending = looks.take([None] * 3, {}).snapshot.pending
     assert {jobs.cores: jobs.jobs for jobs in pending if jobs.placeable} == {8: 4, 16: 2}
 
 

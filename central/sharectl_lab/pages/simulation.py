@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, Optional, TextIO
 
 from sharectl.model import OTHER
 from sharectl.report.tables import NONE, number, print_paragraph, print_table
+from sharectl.times import HOUR_SECONDS
 from sharectl.words import counted
 from sharectl_lab.twin.answers import (
-    HOUR_SECONDS,
     NOTHING,
     WASTE,
     Figures,
@@ -176,9 +176,8 @@ def _plain(value: Any) -> Any:
 def verdict(simulation: Simulation) -> list[str]:
     """Sentences on the best strategy: what it gains against the usual one, and what it costs.
 
-    Differences are those of the same seeds; one within its standard deviation is no difference. Of
-    strategies whose shortfalls do not differ the best is the usual one, or kills the fewest jobs
-    and idles least.
+    Of strategies whose shortfalls do not differ, seed by seed, beyond their standard deviation, the
+    best is the usual one, or kills the fewest jobs and idles least.
     """
     rows = [row for row in simulation.rows if row.complete]
     if len(rows) < LEAST_COMPARED or not simulation.comparable:

@@ -13,7 +13,7 @@ from sharectl.report.svg import LINES, PLOT_WIDTH, Curve, Figure, Reading, descr
 from sharectl.report.svg import page as html
 from sharectl.times import DAY_SECONDS
 from sharectl_lab.pages.simulation import Simulation, days_of, tables_of, verdict
-from sharectl_lab.twin.answers import WASTE, shortfall_hs06
+from sharectl_lab.twin.answers import WASTE, missing_hs06
 from sharectl_lab.twin.records import CAUSES, Outcome
 
 BEGIN = """<!DOCTYPE html>
@@ -33,20 +33,19 @@ _Section = tuple[str, str, str, list[dict[str, str]]]
 def page(simulation: Simulation) -> str:
     """One HTML document that stands alone; it runs no script and loads nothing."""
     first = simulation.outcomes[0]
-    facts = {
-        "Simulated": days_of(simulation.days),
-        "Seeds": ", ".join(map(str, simulation.seeds)),
-        "Cores": short(first.pool_cores),
-        "Power": f"{short(first.pool_hs06)} HS06",
-        "Groups": short(len(simulation.groups)),
-    }
     notes = [] if simulation.complete else ["Interrupted: figures are of what was simulated."]
     return html(
         Path(__file__).with_name("simulation.html"),
         verb="simulate",
         title=f"Strategies on {simulation.scenario}",
         verdict=verdict(simulation),
-        figures_of_pool=list(facts.items()),
+        figures_of_pool=[
+            ("Simulated", days_of(simulation.days)),
+            ("Seeds", ", ".join(map(str, simulation.seeds))),
+            ("Cores", short(first.pool_cores)),
+            ("Power", f"{short(first.pool_hs06)} HS06"),
+            ("Groups", short(len(simulation.groups))),
+        ],
         notes=[*notes, *simulation.notes],
         summaries=simulation.strategies,
         tables=[
@@ -93,17 +92,18 @@ def _sections(simulation: Simulation) -> Iterator[_Section]:
             broad=not caption,
         )
 
-    total = figure("shortfall", "", "Shortfall, HS06 over days", _missing)
+    total = figure("shortfall", "", "Shortfall, HS06 over days", missing_hs06)
     words = f"Power that is due and not used. {seed}{few}"
     yield "shortfall", "Shortfall over time", words, drawings([total])
-    shown = [
-        drawing
-        for place, name in enumerate(simulation.groups, start=1)
-        for drawing in drawings(
-            [figure(f"g{place}", name, f"{name}, HS06 over days", partial(_power, name))]
-        )
-    ]
+    shown = []
+    for place, name in enumerate(simulation.groups, start=1):
+        power = partial(_power, name)
+        shown += drawings([figure(f"g{place}", name, f"{name}, HS06 over days", power)])
     yield "groups", "Groups over time", f"Power that each group uses. {seed}{few}", shown
+
+
+def _power(name: str, outcome: Outcome) -> Sequence[float]:
+    return outcome.groups[name].power_hs06
 
 
 def _price(simulation: Simulation) -> Optional[Figure]:
@@ -118,14 +118,14 @@ def _price(simulation: Simulation) -> Optional[Figure]:
             spreads.append(((idle.mean, low), (idle.mean, high)))
             low, high = max(0.0, idle.mean - idle.sd), idle.mean + idle.sd
             spreads.append(((low, missing.mean), (high, missing.mean)))
+    most = max((row.figures["idle_core_hours"].most for row in rows), default=0.0)
+    if not most:
+        return None
     words = [
         f"{curve.name}: {short(missing)} with {short(idle)} idle core-hours."
         for curve in curves
         for idle, missing in curve.readings
     ]
-    most = max((row.figures["idle_core_hours"].most for row in rows), default=0.0)
-    if not most:
-        return None
     if simulation.bound:
         least = [shortfall.mean for shortfall in simulation.bound["shortfall_rms_hs06"]]
         bound = zip(simulation.bound["idle_core_hours"], least)
@@ -143,14 +143,6 @@ def _price(simulation: Simulation) -> Optional[Figure]:
         across_words="idle core-hours",
         broad=True,
     )
-
-
-def _missing(outcome: Outcome) -> list[float]:
-    return [fsum(parts) for parts in zip(*map(shortfall_hs06, outcome.groups.values()))]
-
-
-def _power(name: str, outcome: Outcome) -> Sequence[float]:
-    return outcome.groups[name].power_hs06
 
 
 def _means(outcome: Outcome, values: Sequence[float]) -> list[Reading]:

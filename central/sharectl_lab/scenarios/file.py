@@ -24,18 +24,15 @@ from sharectl_lab.workload.logged import LogSource
 
 LEAST = "write such as what `sharectl simulate --show small-site` prints"
 _FOLDER = Path(__file__).with_name("shipped")
+SHIPPED = sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+"""Names of the shipped scenarios."""
 _SOURCES = ("jobs", "swf", "history")
 _MOST_NAMES = 10
 
 
-def shipped_names() -> list[str]:
-    """Names of the shipped scenarios."""
-    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
-
-
 def shipped() -> Mapping[str, str]:
     """Name of each shipped scenario -> its summary."""
-    return {name: load(name).summary for name in shipped_names()}
+    return {name: load(name).summary for name in SHIPPED}
 
 
 def shipped_text(name: str) -> Optional[str]:
@@ -56,8 +53,7 @@ def load(name: str) -> Scenario:
         return parse(text, name)
     path = Path(name)
     if name != "-" and "/" not in name and not path.suffix and not path.exists():
-        names = shipped_names()
-        advice = did_you_mean(name, names, f"shipped are {', '.join(names)}")
+        advice = did_you_mean(name, SHIPPED, f"shipped are {', '.join(SHIPPED)}")
         raise ConfigError([f"{name}: there is no such scenario or file; {advice}"])
     return parse(yaml.text_of(path, LEAST), name, path.parent)
 
@@ -107,10 +103,7 @@ def scenario_of(text: str, name: str, folder: Path = Path()) -> Scenario:
 
 
 def changed(scenario: Scenario, settings: Sequence[str]) -> Scenario:
-    """``scenario`` with each of ``settings``, such as ``negotiator.interval_seconds=300``.
-
-    Raises SettingError with all problems.
-    """
+    """``scenario`` with settings such as ``days=3``; raises SettingError with all problems."""
     if not settings:
         return scenario
     made = by_settings(yaml.read(render(scenario)).data, settings, scenario_of)

@@ -1,8 +1,7 @@
 """A scenario from a site's configuration and its ledger.
 
-Nodes and jobs are those of the last complete cycle. A group with pending jobs of a size keeps as
-many pending; one whose jobs of a size run while none alike wait gets as many an hour as end. Run
-times are those that were learnt; a group of which nothing was seen has the prior of
+Nodes and jobs are those of the last complete cycle: pending jobs of a group and size are kept so
+many, others that run come as often as they end. Run times that nobody saw are the prior of
 `sharectl.plan.waits`.
 """
 
@@ -41,10 +40,7 @@ _Group = TypeVar("_Group", GroupConfig, SubgroupConfig)
 
 
 def from_ledger(config: Config, pledge_hs06: Mapping[str, float], ledger: Ledger) -> Scenario:
-    """Scenario of the last complete cycle, and of run times that the ledger knows.
-
-    ``pledge_hs06`` has the pledges of groups of all levels. Raises StateError without such a cycle.
-    """
+    """Scenario of the last complete cycle, with pledges of all levels; StateError without one."""
     record = ledger.last_complete(0, 2**62)
     if record is None:
         raise StateError(
@@ -153,10 +149,7 @@ def streams_of(
     running: Iterable[HeldJobs],
     run_times: RunTimes,
 ) -> tuple[JobStream, ...]:
-    """Streams of jobs that give about this demand, pending jobs of one magnitude of memory in each.
-
-    ``held_cores`` are the cores that jobs of a group and size hold, ``running`` tell their memory.
-    """
+    """Streams that give about this demand of pending jobs, and of those that run."""
     held_mib = _mean_mib(running)
     waiting: Counter[tuple[str, int, bool, int]] = Counter()
     most_mib: Counter[tuple[str, int, bool, int]] = Counter()

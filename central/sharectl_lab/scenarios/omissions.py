@@ -24,10 +24,7 @@ _Jobs = Counter[JobKind]
 
 
 def notes_of(scenario: Scenario) -> list[str]:
-    """Notes on the jobs and expressions of a scenario, for all strategies.
-
-    Raises InputError for START or Requirements that cannot be used.
-    """
+    """Notes for all strategies; raises InputError for expressions that cannot be used."""
     workload, notes, source = scenario.workload(), list(scenario.notes), "jobs"
     jobs: _Jobs = Counter(workload.kinds)
     if isinstance(workload, LoggedWorkload):

@@ -18,9 +18,15 @@ from sharectl.config.model import Config, ControlConfig
 from sharectl.plan.plan import PlanConfig
 from sharectl.settings import setting
 from sharectl.words import quoted
-from sharectl_lab.twin.records import NodeSpec, SlotSpec, Workload
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.settings import Access, Loop, Negotiator
-from sharectl_lab.workload.draw import HOUR_SECONDS, DrawnWorkload, JobStream, ad_attributes
+from sharectl_lab.workload.draw import (
+    HOUR_SECONDS,
+    DrawnWorkload,
+    JobStream,
+    Workload,
+    ad_attributes,
+)
 from sharectl_lab.workload.logged import LoggedWorkload, LogSource
 
 MAX_ATTRIBUTE = 2**63
@@ -228,10 +234,7 @@ class Scenario:
         return Config(groups=self.groups, control=self.control)
 
     def plan_config(self, settings: Sequence[str] = ()) -> PlanConfig:
-        """Configuration of plans, changed by ``settings`` such as ``control.law=pid``.
-
-        Raises SettingError with all problems of the settings.
-        """
+        """Configuration of plans with settings such as ``control.law=pid``; raises SettingError."""
         config = overridden(self.config, settings)
         return plan_config_of(config, config.tree)
 

@@ -44,27 +44,32 @@ class Static:
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to run a pool; the scenario decides all else."""
+    """A way to run a pool, as its file has it; the scenario decides all else."""
 
-    name: str
+    summary: str = setting(kind="text")
+    """One line for `--list`."""
+    grace: bool = setting(default=False)
+    """START keeps 8 free cores for multicore jobs for a time (MC_GRACE)."""
+    steering: Optional[str] = setting(None, choices=tuple(STEERING))
+    """sharectl runs, and nodes act on its targets in that way; null: it does not run."""
+    control: ControlConfig = setting(ControlConfig())
+    """Keys of `control` of sharectl's configuration that go before the scenario's."""
+    loop: Loop = setting(Loop())
+    """Keys of the scenario's `loop` that go before its own."""
+    defrag: Optional[Defrag] = setting(None)
+    """condor_defrag runs, with these settings."""
+    static: Optional[Static] = setting(None)
+    """Nodes that take multicore jobs alone."""
+    name: str = ""
     """Its file's name, with the options behind it."""
-    summary: str
-    grace: bool = False
-    """Whether START keeps 8 free cores for multicore jobs for a time (MC_GRACE)."""
-    steering: Optional[str] = None
-    """One of `STEERING`; None: sharectl does not run."""
-    control: tuple[str, ...] = ()
-    """Settings of sharectl's configuration, such as `control.law=pid`."""
-    loop: tuple[tuple[str, Any], ...] = ()
-    """Fields of `Loop` that go before the scenario's, with their values."""
-    defrag: Optional[Defrag] = None
-    """Settings of condor_defrag; None: it does not run."""
-    static: Optional[Static] = None
-    """Nodes for multicore jobs alone; None: no nodes."""
+    control_settings: tuple[str, ...] = ()
+    """Keys that its `control` has, such as `control.law=pid`."""
+    loop_settings: tuple[tuple[str, Any], ...] = ()
+    """Keys that its `loop` has, with their values."""
 
     def loop_of(self, loop: Loop) -> Loop:
         """The loop of a scenario, with cron mode's defaults and the strategy's own fields."""
-        own = dict(self.loop)
+        own = dict(self.loop_settings)
         if self.steering == "cron":
             defaults = Loop()
             own = {k: v for k, v in CRON.items() if getattr(loop, k) == getattr(defaults, k)} | own
@@ -72,20 +77,14 @@ class Strategy:
 
 
 def multicore_ratio(pledge_hs06: Mapping[str, float], multicore: Mapping[str, float]) -> float:
-    """Part of all pledges that is for multicore jobs.
-
-    ``multicore`` is group -> part of its work that its multicore jobs are to do; 0 if absent.
-    """
+    """Part of all pledges that is for multicore jobs; ``multicore`` has that part of each group."""
     pledges = fsum(pledge_hs06.values())
     parts = (pledge * multicore.get(group, 0.0) for group, pledge in pledge_hs06.items())
     return fsum(parts) / pledges if pledges else 0.0
 
 
 def with_static(nodes: Sequence[NodeSpec], ratio: float) -> tuple[NodeSpec, ...]:
-    """``nodes``, of which so large a part of the power takes multicore jobs alone.
-
-    They are spread over the pool, so that each kind of node has its part.
-    """
+    """``nodes``, of which so large a part, spread over the pool, takes multicore jobs alone."""
     chosen, power_hs06, static_hs06 = [], 0.0, 0.0
     for node in nodes:
         node_hs06 = node.cores * node.hs06_per_core
@@ -104,26 +103,6 @@ USUAL = ("nothing", "defrag", "static", "static+defrag", "grace", "cron", "live"
 _FOLDER = Path(__file__).parent / "strategies"
 _SUFFIXES = (".yaml", ".yml")
 LEAST = "write at least summary: and one of grace, steering, defrag, static"
-
-
-@dataclass(frozen=True)
-class StrategyFile:
-    """Content of a strategy's file."""
-
-    summary: str = setting(kind="text")
-    """One line for `--list`."""
-    grace: bool = setting(default=False)
-    """START keeps 8 free cores for multicore jobs for a time (MC_GRACE)."""
-    steering: Optional[str] = setting(None, choices=tuple(STEERING))
-    """sharectl runs, and nodes act on its targets in that way; null: it does not run."""
-    control: ControlConfig = setting(ControlConfig())
-    """Keys of `control` of sharectl's configuration that go before the scenario's."""
-    loop: Loop = setting(Loop())
-    """Keys of the scenario's `loop` that go before its own."""
-    defrag: Optional[Defrag] = setting(None)
-    """condor_defrag runs, with these settings."""
-    static: Optional[Static] = setting(None)
-    """Nodes that take multicore jobs alone."""
 
 
 class _Section(NamedTuple):
@@ -151,10 +130,7 @@ def shipped() -> dict[str, str]:
 
 
 def read_strategies(text: str) -> tuple[Strategy, ...]:
-    """Strategies of a list such as ``defrag,live:law=pid``, or of files.
-
-    Raises SettingError with all problems of the list, or ConfigError if a file has some.
-    """
+    """Strategies of a list, or of files; raises SettingError or ConfigError with all problems."""
     items = [item.strip() for item in text.split(",") if item.strip()]
     problems = [] if items else [f"there is no strategy; write one of {', '.join(shipped())}"]
     of_files: dict[str, None] = {}
@@ -184,10 +160,7 @@ def _is_file(name: str) -> bool:
 
 
 def _strategy(item: str) -> Strategy:
-    """Parts that are joined, with the options behind them.
-
-    Raises SettingError, or ConfigError with the problems of a file.
-    """
+    """Parts that are joined, with the options behind them; raises SettingError or ConfigError."""
     name, *settings = item.split(":")
     parts = [name] if _is_file(name) else name.split("+")
     unknown = [part for part in parts if not _is_file(part) and part not in shipped()]
@@ -219,15 +192,11 @@ def _strategy(item: str) -> Strategy:
     problems += [f"{place(fault.path or ())}: {fault.message}" for fault in tree.faults]
     if problems:
         raise SettingError(problems)
-    return Strategy(
+    return replace(
+        record,
         name=":".join((label, *settings)),
-        summary=data["summary"],
-        grace=record.grace,
-        steering=record.steering,
-        control=tuple(_flat("control", data.get("control") or {})),
-        loop=tuple((name, getattr(record.loop, name)) for name in data.get("loop") or {}),
-        defrag=record.defrag,
-        static=record.static,
+        control_settings=tuple(_flat("control", data.get("control") or {})),
+        loop_settings=tuple((name, getattr(record.loop, name)) for name in data.get("loop") or {}),
     )
 
 
@@ -242,10 +211,10 @@ def _data(path: Path) -> dict[str, Any]:
     return data
 
 
-def _read(tree: Tree) -> StrategyFile:
+def _read(tree: Tree) -> Strategy:
     """Record of a file; the tree gets its faults."""
-    reader = Reader(tree, StrategyFile)
-    record: StrategyFile = reader.section(StrategyFile, tree.data, ())
+    reader = Reader(tree, Strategy)
+    record: Strategy = reader.section(Strategy, tree.data, ())
     if isinstance(tree.data, dict):
         for name, section in _SECTIONS.items():
             if name in tree.data and tree.data.get(section.switch) is None:

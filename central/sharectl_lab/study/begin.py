@@ -1,7 +1,4 @@
-"""Pool and jobs at the begin of the time that counts, for the bound of a scenario.
-
-The pool is that of the strategy `nothing`: under `--bound` all strategies begin with it.
-"""
+"""Pool of `nothing` and jobs, at the begin of the time that counts, for the bound of a scenario."""
 
 from __future__ import annotations
 
@@ -10,19 +7,13 @@ from collections.abc import Sequence
 from math import floor, fsum, inf
 from typing import Optional
 
+from sharectl.times import HOUR_SECONDS
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy
 from sharectl_lab.study.run import Progress, Run
-from sharectl_lab.twin.answers import HOUR_SECONDS, WASTE, root_mean_square
-from sharectl_lab.twin.bound import (
-    Begin,
-    Bound,
-    ComingJob,
-    Demand,
-    Held,
-    Slot,
-    least_shortfalls_hs06,
-)
+from sharectl_lab.twin import bound
+from sharectl_lab.twin.answers import WASTE, root_mean_square
+from sharectl_lab.twin.bound import Begin, Bound, ComingJob, Demand, Held, Slot
 from sharectl_lab.twin.records import Outcome
 
 _STEPS = 12
@@ -54,7 +45,8 @@ def bound_of(
         begin = begin_of(scenario, seed)
         for number, hours in enumerate((*idle_core_hours, inf)):
             idle_core_seconds = (hours + useless_core_hours) * HOUR_SECONDS
-            rms_hs06.append(root_mean_square(least_shortfalls_hs06(begin, idle_core_seconds)))
+            least_hs06 = bound.least_shortfalls_hs06(begin, idle_core_seconds)
+            rms_hs06.append(root_mean_square(least_hs06))
             progress((number + 1) / (len(idle_core_hours) + 1))
     except KeyboardInterrupt:
         return None
@@ -63,26 +55,22 @@ def bound_of(
 
 def begin_of(scenario: Scenario, seed: int) -> Begin:
     """Pool at the end of the warm-up, and the jobs that wait then or come later."""
-    run = Run(scenario, Strategy("nothing", ""), seed)
+    run = Run(scenario, Strategy("", name="nothing"), seed)
     begin = run.begin
     twin, workload = run.twin, scenario.workload(seed)
     twin.run(begin, before=True)
     intervals = floor((run.end - begin) / run.step + 1e-9)
     factories = {factory.kind: factory for factory in workload.factories}
-    waiting = [
-        (kind.number, 0.0, seconds)
+    jobs = [
+        (kind, 0.0, seconds)
         for kind in twin.kinds
         if kind.number not in factories
         for _, seconds in kind.pending
     ]
-    later = [
-        (job.kind, job.at - begin, job.run_seconds)
-        for job in workload.arrivals()
-        if job.at >= begin
-    ]
+    later = (job for job in workload.arrivals() if job.at >= begin)
+    jobs += [(twin.kinds[job.kind], job.at - begin, job.run_seconds) for job in later]
     coming: defaultdict[str, list[ComingJob]] = defaultdict(list)
-    for number, at, seconds in [*waiting, *later]:
-        kind = twin.kinds[number]
+    for kind, at, seconds in jobs:
         if kind.placeable:
             coming[kind.group].append(ComingJob(at, kind.wanted_cores, seconds))
     kept: defaultdict[str, list[int]] = defaultdict(lambda: [0] * intervals)
@@ -102,13 +90,12 @@ def begin_of(scenario: Scenario, seed: int) -> Begin:
         slots.append(Slot(slot.total_cores, slot.node.spec.hs06_per_core, held, dict(sizes)))
     laws = [stream.run_time for stream in scenario.jobs if stream.keep_pending is not None]
     shortest = [0.0 if law.is_continuous else min(law.shares) for law in laws]
+    shortest += [seconds for _, _, seconds in jobs]
     return Begin(
         slots=slots,
         pledge_hs06=run.config.shared_hs06,
         demand={group: Demand(coming[group], kept[group]) for group in {**coming, **kept}},
         interval_seconds=run.step,
         intervals=intervals,
-        shortest_seconds=min(
-            [*shortest, *(seconds for _, _, seconds in [*waiting, *later])], default=0.0
-        ),
+        shortest_seconds=min(shortest, default=0.0),
     )

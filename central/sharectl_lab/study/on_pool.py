@@ -1,7 +1,6 @@
 """Simulations as jobs on an HTCondor pool: each batch of tasks is one cluster: an edge.
 
-HTCondor brings sharectl and the tasks to a node and a job's output, its answer, back. It tries a
-job again that failed or was held, and removes it at last.
+HTCondor tries a job again that failed or was held, and removes it at last.
 """
 
 from __future__ import annotations
@@ -33,10 +32,7 @@ MOST_CHARACTERS = 300
 
 @dataclass(frozen=True)
 class Queue:
-    """Queue of an access point: that of this machine, or the one of a name.
-
-    All methods raise PoolUnavailableError if the schedd does not answer.
-    """
+    """Queue of an access point; all methods raise PoolUnavailableError if the schedd is silent."""
 
     access_point: Optional[str] = None
 
@@ -118,11 +114,9 @@ DESCRIPTION = {
 
 
 class OnPool:
-    """Evaluates tasks as jobs.
+    """Evaluates tasks as jobs, with the files of ``cargo``.
 
-    ``cargo`` makes the files of a cluster: name -> content. ``submit`` are commands of the submit
-    language that go before those of `DESCRIPTION`. ``say`` gets lines for the user, ``progress``
-    the part of the tasks that is done.
+    ``submit`` has commands of the submit language that go before those of `DESCRIPTION`.
     """
 
     def __init__(
@@ -159,7 +153,11 @@ class OnPool:
         jobs = dict.fromkeys(waiting, "")
         try:
             while waiting:
-                before, jobs = jobs, self._look(cluster, jobs)
+                before = jobs
+                try:
+                    jobs = self.queue.jobs(cluster)
+                except PoolUnavailableError as error:
+                    self._say(str(error))
                 for number, reason in jobs.items():
                     if reason and reason not in reasons.values():
                         self._say(f"a job of cluster {cluster} is held: {reason}")
@@ -175,14 +173,6 @@ class OnPool:
         finally:
             if waiting:
                 self.queue.remove(f"ClusterId == {cluster}")
-
-    def _look(self, cluster: int, before: dict[int, str]) -> dict[int, str]:
-        """Jobs in the queue; those of ``before`` if the access point is silent."""
-        try:
-            return self.queue.jobs(cluster)
-        except PoolUnavailableError as error:
-            self._say(str(error))
-            return before
 
     def _result(self, name: str, hold_reason: str) -> Result:
         """Answer of a job that has left the queue, or the reason why it has none."""

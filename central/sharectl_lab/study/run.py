@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import ceil, fsum
 from statistics import fmean
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 from sharectl.times import validity_of
 from sharectl.words import counted
@@ -18,16 +18,16 @@ from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy, multicore_ratio, with_static
 from sharectl_lab.twin.ads import SiteExpressions
 from sharectl_lab.twin.defrag import Defragmenter
-from sharectl_lab.twin.engine import Setup, Twin
+from sharectl_lab.twin.engine import Setup, Twin, pool_weight
 from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
 from sharectl_lab.twin.pool import group_of
-from sharectl_lab.twin.records import NodeSpec, Outcome, Workload
+from sharectl_lab.twin.records import COUNTS, NodeSpec, Outcome
 from sharectl_lab.twin.start import StartKnobs
 from sharectl_lab.twin.steering import Steering
+from sharectl_lab.workload.draw import Workload
 
 Progress = Callable[[float], object]
 """Is called with the part of the run that is done."""
-
 MOST_UNSEARCHED = 200_000
 """New objects after which Python looks for garbage: more than a look at a large pool makes."""
 
@@ -43,8 +43,7 @@ class Episode:
 class Run:
     """A run that can be halted at any moment.
 
-    With ``equal_start`` the strategy begins with the time that counts, from the pool that `nothing`
-    has then; else with the warm-up.
+    With ``equal_start`` the strategy begins after the warm-up, from the pool that `nothing` has.
     """
 
     def __init__(
@@ -59,7 +58,7 @@ class Run:
         self.scenario, self.strategy, self.seed = scenario, strategy, seed
         loop = strategy.loop_of(scenario.loop)
         validity_seconds = scenario.validity_seconds or validity_of(loop.period_seconds)
-        config = scenario.plan_config(strategy.control)
+        config = scenario.plan_config(strategy.control_settings)
         self.config = replace(config, validity_seconds=validity_seconds)
         self.begin = scenario.warmup_seconds
         self.end = scenario.end_seconds if seconds is None else self.begin + seconds
@@ -133,6 +132,7 @@ class Run:
         """Outcome of the intervals that have ended."""
         twin = self.twin
         counts, note = twin.counts, None
+        whole: dict[str, Any] = {name: int(counts[name]) for name in COUNTS}
         if self.steering is not None and (failed := int(counts["failed_laws"])):
             note = f"{self.strategy.name}, seed {self.seed}: "
             note += f"{counted(failed, 'cycle')} with a failed law: {self.steering.law_problem}"
@@ -147,25 +147,16 @@ class Run:
             groups=twin.outcomes(),
             idle_core_seconds=dict(twin.idle.seconds),
             idle_cores={cause: tuple(cores) for cause, cores in twin.idle.series.items()},
-            refusals=int(counts["refusals"]),
-            evicted_jobs=int(counts["evicted_jobs"]),
             lost_core_seconds=counts["lost_core_seconds"],
-            drained_nodes=int(counts["drained_nodes"]),
-            cycles=int(counts["cycles"]),
-            plans=int(counts["plans"]),
-            changed_targets=int(counts["changed_targets"]),
             complete=complete,
             note=note,
+            **whole,
         )
 
 
 @contextmanager
 def _little_search_for_garbage() -> Iterator[None]:
-    """Have Python search rarely for garbage: the twin leaves none that needs it.
-
-    A look at a large pool makes some ten thousand records; the searches that they would cause take
-    as long as the rest of a cycle.
-    """
+    """Have Python search rarely for garbage: it takes as long as a cycle, and the twin has none."""
     before = gc.get_threshold()
     gc.set_threshold(MOST_UNSEARCHED)
     try:
@@ -213,8 +204,7 @@ def _quotas(scenario: Scenario, nodes: tuple[NodeSpec, ...]) -> QuotaTree:
         return QuotaTree()
     pledges = scenario.config.tree.pledge_hs06
     top = fsum(hs06 for name, hs06 in pledges.items() if "." not in name)
-    by_cores = knobs.slot_weight == "cores"
-    weight = fsum(node.cores * (1.0 if by_cores else node.hs06_per_core) for node in nodes)
+    weight = pool_weight(nodes, knobs)
     by_pledge = {name: weight * hs06 / top for name, hs06 in pledges.items()}
     return QuotaTree(
         GroupQuota(name, quota, knobs.accept_surplus, knobs.autoregroup)

@@ -1,7 +1,6 @@
 """Search by Optuna's TPE sampler, in batches: a seed gives the same settings whatever the timing.
 
-Settings of a batch are chosen before any of them is simulated, and scores are handed to the library
-in the order of the choice. A journal has every score, so that a second run goes on.
+A journal has every score, so that a second run goes on.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from sharectl_lab.study.tuning import (
     Settings,
     Task,
     Tuning,
-    Value,
     candidate_of,
     score_of,
 )
@@ -77,6 +75,7 @@ class Search:
         self._default = tuple((p.key, p.default) for p in self.parameters)
         self._evaluate, self._journal = evaluate, journal
         self._optuna = library()
+        self._distributions = {p.key: self._distribution(p) for p in self.parameters}
         # `constant_liar` keeps the settings of a batch apart.
         sampler = self._optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True)
         self._study = self._optuna.create_study(sampler=sampler)
@@ -142,7 +141,7 @@ class Search:
         if score is not None and all(p.admits(p.default) for p in self.parameters):
             trial = self._optuna.trial.create_trial(
                 params=dict(self._default),
-                distributions={p.key: self._distribution(p) for p in self.parameters},
+                distributions=self._distributions,
                 value=score.mean,
             )
             self._study.add_trial(trial)
@@ -156,12 +155,11 @@ class Search:
 
     def _choose(self, count: int) -> list[tuple[Any, Settings]]:
         """Settings to try next, with the library's trials; none twice, unless nothing else is."""
-        distributions = {p.key: self._distribution(p) for p in self.parameters}
         chosen: list[tuple[Any, Settings]] = []
         repeated = 0
         while len(chosen) < count:
-            trial = self._study.ask(distributions)
-            settings = tuple((p.key, _suggested(trial, p)) for p in self.parameters)
+            trial = self._study.ask(self._distributions)
+            settings = tuple((p.key, p.rounded(trial.params[p.key])) for p in self.parameters)
             if settings in self.tried or settings == self._default:
                 self._tell(trial, () if settings == self._default else settings)
                 repeated += 1
@@ -178,11 +176,6 @@ class Search:
             self._study.tell(trial, state=self._optuna.trial.TrialState.FAIL)
         else:
             self._study.tell(trial, searched.mean)
-
-
-def _suggested(trial: Any, parameter: Parameter) -> Value:
-    value: Any = trial.params[parameter.key]
-    return value if parameter.choices else parameter.rounded(value)
 
 
 def _rank(candidate: Candidate) -> tuple[bool, float]:

@@ -1,16 +1,15 @@
 """Training of a policy on the twin: scores of episodes, and a seeded evolution strategy.
 
-Each generation tries a number of policies around the present one, in pairs that differ from it by
-the same step either way, on the same episodes. The next one is the mean of the best half, better
-ones counting more. Plain numbers and `Random.random` alone make a seed give the same policy
-everywhere.
+Each generation tries policies around the present one, in pairs that differ from it by a step either
+way; the next one is the mean of the best half, better ones counting more. Plain numbers and
+`Random.random` alone make a seed give the same policy everywhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import cos, floor, fsum, log, pi, sqrt
+from math import cos, floor, fsum, inf, log, pi, sqrt
 from random import Random  # noqa: TID251 - with a seed
 from statistics import fmean
 from typing import Callable, NamedTuple
@@ -42,17 +41,14 @@ class StepFigures(NamedTuple):
     churn_ratio: float
     """Targets that changed, by nodes."""
 
-
-def reward(figures: StepFigures) -> float:
-    """Reward of a step, at most 0."""
-    return -(figures.shortfall_ratio + figures.idle_ratio + CHURN_PRICE * figures.churn_ratio)
+    @property
+    def reward(self) -> float:
+        """Reward of a step, at most 0."""
+        return -(self.shortfall_ratio + self.idle_ratio + CHURN_PRICE * self.churn_ratio)
 
 
 def steps_of(episode: Episode, seed: int, control: Control) -> list[StepFigures]:
-    """Figures between each two cycles of a run with one law for all groups.
-
-    Raises ValueError if the strategy has no cycles, InputError if no job of a group ran.
-    """
+    """Figures between each two cycles with one law; InputError if no job of a group ran."""
     run = Run(episode.scenario, episode.strategy, seed)
     if run.steering is None:
         raise ValueError(f"strategy {episode.strategy.name} has no cycles of sharectl")
@@ -111,14 +107,15 @@ class Case(NamedTuple):
 
 def with_idle(case: Case, _progress: Progress) -> Case:
     """Case with the idle ratio of the strategy `nothing`."""
-    outcome = simulate(case.episode.scenario, Strategy("nothing", ""), case.seed)
+    outcome = simulate(case.episode.scenario, Strategy("", name="nothing"), case.seed)
     return case._replace(idle_ratio=figures_of(outcome).idle_ratio)
 
 
 def score(case: Case, weights: Weights, _progress: Progress) -> float:
     """Mean reward of a policy; only cores idle beyond those without sharectl count."""
     control = Control("learned", loaded=law_of(policy_of(weights)))
-    return fmean(map(reward, steps_of(case.episode, case.seed, control))) + case.idle_ratio
+    steps = steps_of(case.episode, case.seed, control)
+    return fmean(step.reward for step in steps) + case.idle_ratio
 
 
 # ---- evolution
@@ -150,34 +147,6 @@ NEW = Training((), (), "", 0.0, 0.0, "")
 """Of a policy that is being trained."""
 
 
-class Generation(NamedTuple):
-    """Outcome of a generation."""
-
-    number: int
-    mean: Weights
-    best: Weights
-    """Of its policies."""
-    best_score: float
-
-
-def evolve(generations: int, seed: int, evaluate: Evaluate) -> Iterator[Generation]:
-    """Generations, the first around the law *latest*."""
-    draw = Random(f"{seed}/evolution").random
-    mean, sigma = START, 1.0
-    for number in range(1, generations + 1):
-        tried: list[Weights] = []
-        for _ in range(POPULATION // 2):
-            step = [sigma * spread * _normal(draw) for spread in FIRST_STEP.values()]
-            tried += [
-                tuple(weight + sign * part for weight, part in zip(mean, step)) for sign in (1, -1)
-            ]
-        scores = evaluate(tried)
-        mean = recombined(tried, scores)
-        sigma *= DECAY
-        best = max(range(len(tried)), key=lambda place: scores[place])
-        yield Generation(number, mean, tried[best], scores[best])
-
-
 def recombined(tried: Sequence[Weights], scores: Sequence[float]) -> Weights:
     """Mean of the better half; of k the best counts as log(k + 1), the others less and less."""
     ranked = sorted(range(len(tried)), key=lambda place: (-scores[place], place))
@@ -206,18 +175,29 @@ def trained(
     seed: int,
     evaluate: Evaluate,
     training: Training = NEW,
-    note: Callable[[Generation], object] = lambda _generation: None,
+    note: Callable[[int, float], object] = lambda _number, _score: None,
 ) -> Policy:
     """Best on the same episodes of the last mean, all policies that were tried, and *latest*.
 
-    ``training`` has scenarios and seeds.
+    ``training`` has scenarios and seeds; ``note`` gets number and best score of a generation.
     """
-    outcomes = []
-    for generation in evolve(generations, seed, evaluate):
-        outcomes.append(generation)
-        note(generation)
-    best = max(outcomes, key=lambda generation: generation.best_score).best
-    ends = [policy_of(weights) for weights in (START, outcomes[-1].mean, best)]
+    draw = Random(f"{seed}/evolution").random
+    mean, sigma = START, 1.0
+    best_score, best = -inf, START
+    for number in range(1, generations + 1):
+        tried: list[Weights] = []
+        for _ in range(POPULATION // 2):
+            step = [sigma * spread * _normal(draw) for spread in FIRST_STEP.values()]
+            tried += [
+                tuple(weight + sign * part for weight, part in zip(mean, step)) for sign in (1, -1)
+            ]
+        scores = evaluate(tried)
+        mean = recombined(tried, scores)
+        sigma *= DECAY
+        note(number, max(scores))
+        if max(scores) > best_score:
+            best_score, best = max(scores), tried[scores.index(max(scores))]
+    ends = [policy_of(weights) for weights in (START, mean, best)]
     scores = evaluate([policy.weights for policy in ends])
     method = f"evolution strategy, seed {seed}, {generations} generations of {POPULATION}"
     done = replace(training, score=max(scores), score_before=scores[0], method=method)

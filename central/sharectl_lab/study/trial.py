@@ -18,6 +18,7 @@ from typing import Any, Optional
 from sharectl import __version__
 from sharectl.config.laws import policy_digests
 from sharectl.config.load import overridden, steering_of
+from sharectl.config.model import ControlConfig
 from sharectl.control.laws import LAWS
 from sharectl.errors import ConfigError, SettingError, SharectlError
 from sharectl.times import DAY_SECONDS
@@ -50,7 +51,9 @@ def sections_of(episode: Episode) -> dict[str, Any]:
     strategy, scenario = episode.strategy, episode.scenario
     steers = strategy.steering is not None
     return {
-        "control": overridden(scenario.config, strategy.control).control if steers else None,
+        "control": overridden(scenario.config, strategy.control_settings).control
+        if steers
+        else None,
         "loop": strategy.loop_of(scenario.loop) if steers else None,
         "defrag": strategy.defrag,
         "static": strategy.static,
@@ -67,10 +70,11 @@ def changed(episode: Episode, settings: Settings) -> Episode:
             episode = replace(episode, scenario=_changed(episode.scenario, section, name, value))
             continue
         if section == "control":
-            control = (*strategy.control, f"{key}={text_of(value)}")
-            strategy = replace(strategy, control=control)
+            control = (*strategy.control_settings, f"{key}={text_of(value)}")
+            strategy = replace(strategy, control_settings=control)
         elif section == "loop":
-            strategy = replace(strategy, loop=(*strategy.loop, (name, value)))
+            loop = (*strategy.loop_settings, (name, value))
+            strategy = replace(strategy, loop_settings=loop)
         else:
             strategy = _changed(strategy, section, name, value)
         episode = replace(episode, strategy=strategy)
@@ -103,10 +107,7 @@ def run_here(
     tasks: Sequence[Task],
     take: Take,
 ) -> None:
-    """Hand over the results of tasks, simulated on this machine's cores.
-
-    Ctrl-C hands over those that are done, and raises KeyboardInterrupt.
-    """
+    """Hand over results of tasks, simulated on this machine; Ctrl-C then raises an error."""
 
     def done(number: int, result: Optional[Result]) -> None:
         if result is not None:
@@ -121,7 +122,7 @@ def run_here(
 def subject_of(episode: Episode) -> dict[str, Any]:
     """Facts on which scores depend, for a journal."""
     scenario, digest = episode.scenario, hashlib.sha256()
-    steering = steering_of(overridden(scenario.config, episode.strategy.control))
+    steering = steering_of(overridden(scenario.config, episode.strategy.control_settings))
     facts = (episode.strategy, tuple(scenario.logged), *policy_digests(steering).values())
     digest.update("\0".join((render(scenario), *map(repr, facts))).encode())
     return {
@@ -137,12 +138,9 @@ def subject_of(episode: Episode) -> dict[str, Any]:
 
 
 def cargo_of(episode: Episode, tasks: Sequence[Task]) -> dict[str, bytes]:
-    """Name of a file on a node -> its content. The scenario's logs are within its record.
-
-    Raises ConfigError if a law is not there on nodes.
-    """
+    """File of a node -> its content; raises ConfigError if a law is not there on nodes."""
     scenario = episode.scenario
-    steering = steering_of(overridden(scenario.config, episode.strategy.control))
+    steering = steering_of(overridden(scenario.config, episode.strategy.control_settings))
     laws = {control.law for control in (steering.control, *steering.by_group.values())}
     if absent := laws - LAWS.keys():
         fact = f"law: {', '.join(sorted(absent))}: jobs on nodes have sharectl's own laws alone"
@@ -152,7 +150,8 @@ def cargo_of(episode: Episode, tasks: Sequence[Task]) -> dict[str, bytes]:
         log and replace(log, file=None)  # type: ignore[arg-type]
         for log in (scenario.swf, scenario.history)
     )
-    there = replace(episode, scenario=replace(scenario, swf=swf, history=history))
+    strategy = replace(episode.strategy, control=ControlConfig())
+    there = Episode(replace(scenario, swf=swf, history=history), strategy)
     return {TASKS: pickle.dumps((there, list(tasks)), protocol=4)}
 
 

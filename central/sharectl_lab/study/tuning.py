@@ -83,9 +83,12 @@ class Parameter:
         """True if the scale is logarithmic: the bounds differ by a magnitude."""
         return self.high >= 10 * self.low > 0
 
-    def rounded(self, number: float) -> Value:
-        """Number of `DIGITS` significant digits within the bounds."""
-        short = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
+    def rounded(self, value: Any) -> Value:
+        """Choice as it is, or number of `DIGITS` significant digits within the bounds."""
+        if self.choices:
+            choice: Value = value
+            return choice
+        short = min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
         return round(short) if self.whole else short
 
     def admits(self, value: Value) -> bool:
@@ -119,11 +122,9 @@ WITHOUT_EFFECT = ("control.incomplete",)
 
 
 def parameters(texts: Sequence[str], records: Mapping[str, Any]) -> tuple[Parameter, ...]:
-    """Parameters of ``texts``, such as ``control.give_up_seconds=60..3600``, or several of them.
+    """Parameters of texts such as ``control.give_up_seconds=60..3600``; raises SettingError.
 
-    ``records`` are the sections that can be varied, as they are by default, by name; None for one
-    that has no effect. A choice alone, such as ``control.law``, has all its values. Raises
-    SettingError with all problems.
+    ``records`` are the sections that can be varied, by name; None for one that has no effect.
     """
     keys = {
         name: pair for section, record in records.items() for name, pair in _keys(section, record)
@@ -272,9 +273,7 @@ def candidate_of(
     """Candidate of all results of its settings; ``seeds`` are those of search and confirmation."""
     searched, confirmed = ([results.get(Task(settings, seed)) for seed in some] for some in seeds)
     objective, further = (
-        _spread([score.objective for score in _scores(some)])
-        if len(_scores(some)) == len(some)
-        else None
+        _spread([s.objective for s in _scores(some)]) if len(_scores(some)) == len(some) else None
         for some in (searched, confirmed)
     )
     shown = _scores(confirmed if further else searched)

@@ -42,10 +42,6 @@ class Accountant:
         usage = self._usage.get(submitter, 0.0) + weight_delta
         self._usage[submitter] = usage if usage > 0 else 0.0
 
-    def usage(self, submitter: str) -> float:
-        """Weight that it uses."""
-        return self._usage.get(submitter, 0.0)
-
     def priority(self, submitter: str, now: float) -> float:
         """Real priority; less is better."""
         before = self._priority.get(submitter)
@@ -58,13 +54,7 @@ class Accountant:
         aged: float = 0.5 ** ((now - since) / self._half_life)
         return max(LEAST_PRIORITY, usage + (priority - usage) * aged)
 
-    def factor(self, submitter: str) -> float:
-        """Priority factor."""
-        factor = self._factors.get(submitter)
-        if factor is None:
-            factor = self._factors.get(account_of(submitter), DEFAULT_FACTOR)
-        return factor
-
     def effective_priority(self, submitter: str, now: float) -> float:
         """Real priority times its factor: the share of a submitter is inverse to it."""
-        return self.priority(submitter, now) * self.factor(submitter)
+        of_group = self._factors.get(account_of(submitter), DEFAULT_FACTOR)
+        return self.priority(submitter, now) * self._factors.get(submitter, of_group)

@@ -30,7 +30,8 @@ from sharectl.words import quoted
 from sharectl_lab.twin.look import unix
 from sharectl_lab.twin.matching import SiteStarts
 from sharectl_lab.twin.pool import ShapedKind, SimSlot
-from sharectl_lab.twin.records import JobKind, NodeSpec
+from sharectl_lab.twin.records import NodeSpec
+from sharectl_lab.workload.draw import JobKind
 
 CLOCK = "t1_Clock"
 """Attribute of both ads: the twin's time, whole seconds."""
@@ -178,10 +179,7 @@ def job_attributes(kind: ShapedKind, names: Optional[Iterable[str]] = None) -> d
 
 
 class Condition:
-    """An expression of an ad about another one, such as START or Requirements.
-
-    ``place`` is for messages. Raises InputError if ``text`` cannot be used.
-    """
+    """START or Requirements; raises InputError, which names ``place``, if it cannot be used."""
 
     most_kept = 200_000
     """Answers that are kept, some 50 MB."""
@@ -214,7 +212,8 @@ class Condition:
         )
         """Attributes of its own ad and of the other ad that it reads, in lower case."""
         self._tree = expression(clocked)
-        self._memo: dict[bytes, bool] = {}
+        self.kept: dict[bytes, bool] = {}
+        """Values of the attributes that it reads -> answer."""
         self._second = -1
         self._is_tried = False
 
@@ -224,10 +223,7 @@ class Condition:
         return (None, None) if self.reads_all else (self.my_names, self.target_names)
 
     def without_owner(self, my: Container[str], target: Container[str]) -> list[tuple[str, str]]:
-        """Attributes that neither ad has: scope by which it is read, and name.
-
-        ``my`` and ``target`` are names that the two ads have, in lower case.
-        """
+        """Scope and name of attributes that neither ad has; names there are in lower case."""
         has = {MY: my, TARGET: target}
         return [
             (scopes[0], written)
@@ -237,19 +233,10 @@ class Condition:
             if not any(name in has[scope] for scope in scopes)
         ]
 
-    @property
-    def kept(self) -> int:
-        """Answers that are kept now."""
-        return len(self._memo)
-
     def is_true(self, my: Mapping[str, Any], target: Mapping[str, Any], now: float) -> bool:
-        """Return whether it is true for two ads, each attribute in lower case -> value.
-
-        Values are numbers, booleans, texts, and lists of these. Raises InputError if its first
-        evaluation does not end.
-        """
+        """True if it is true for two ads; InputError if its first evaluation does not end."""
         if self.reads_time and int(now) != self._second:
-            self._memo.clear()
+            self.kept.clear()
             self._second = int(now)
         if self.reads_all:
             my, target = dict(sorted(my.items())), dict(sorted(target.items()))
@@ -257,11 +244,11 @@ class Condition:
         else:
             mine = tuple(map(my.get, self.my_names))
             key = dumps((mine, tuple(map(target.get, self.target_names))), 2)
-        answer = self._memo.get(key)
+        answer = self.kept.get(key)
         if answer is None:
-            if len(self._memo) >= self.most_kept:
-                self._memo.clear()
-            answer = self._memo[key] = self._evaluated(my, target, now)
+            if len(self.kept) >= self.most_kept:
+                self.kept.clear()
+            answer = self.kept[key] = self._evaluated(my, target, now)
         return answer
 
     def _evaluated(self, my: Mapping[str, Any], target: Mapping[str, Any], now: float) -> bool:
@@ -307,10 +294,7 @@ def _printed(text: str) -> Optional[str]:
 
 
 class SiteExpressions:
-    """START of a site and Requirements of jobs, for `engine.Setup`.
-
-    Raises InputError with the faults of all.
-    """
+    """START of a site and Requirements of jobs; raises InputError with the faults of all."""
 
     def __init__(self, kinds: Iterable[JobKind], site: Optional[str] = None) -> None:
         problems: list[str] = []
@@ -334,12 +318,14 @@ class SiteExpressions:
                 problems.append(f"{place}: {problem}")
         if problems:
             raise InputError(problems)
+        start = self._start
+        self.site_start: Optional[SiteStarts] = partial(_admits, start) if start else None
+        """START of the site; None if it is true."""
+        self.reads_time = start is not None and start.reads_time
+        """True if START may change by the clock alone."""
 
     def meets(self, slot: SimSlot, kind: ShapedKind) -> bool:
-        """Return whether a slot meets the requirements of a job.
-
-        They are tried on empty slots: the engine sees to free resources.
-        """
+        """True if a slot, were it empty, meets the requirements of a job."""
         if not kind.requirements:
             return True
         key = id(slot), kind.shape
@@ -353,32 +339,16 @@ class SiteExpressions:
         return met
 
     def may_meet(self, slot: SimSlot, kind: ShapedKind) -> bool:
-        """Return whether a trial of pending jobs counts a job as placeable on a slot.
-
-        It does if Requirements read what changes from minute to minute, such as LoadAvg.
-        """
+        """True if a job is placeable on a slot: also if Requirements read such as LoadAvg."""
         if not kind.requirements:
             return True
         names = self._requirements[kind.requirements].names[1] or ()
         return any(map(is_momentary, names)) or self.meets(slot, kind)
 
-    @property
-    def site_start(self) -> Optional[SiteStarts]:
-        """START of the site; None if it is true."""
-        return None if self._start is None else self._admits
-
-    @property
-    def reads_time(self) -> bool:
-        """Return whether START may change by the clock alone."""
-        return self._start is not None and self._start.reads_time
-
     def without_owner(
         self, nodes: Iterable[NodeSpec], kinds: Iterable[JobKind]
     ) -> Iterator[tuple[str, str, str]]:
-        """Attributes that are read and that no node, or no job, has.
-
-        An expression's name, `node` or `job`, and the attribute as it is written.
-        """
+        """Attributes that no `node`, or no `job`, has: name of the expression, owner, name."""
         of_nodes = {*_SLOT, *_DYNAMIC, *_CLAIMED}
         for node in nodes:
             of_nodes.update(node.attributes)
@@ -393,26 +363,21 @@ class SiteExpressions:
             for scope, name in condition.without_owner(of_jobs, of_nodes):
                 yield reader, "job" if scope == MY else "node", name
 
-    def _admits(
-        self, slot: SimSlot, kind: ShapedKind, now: float, claimed_for: Optional[ShapedKind]
-    ) -> bool:
-        start = self._start
-        if start is None:
-            return True
-        names, of_job = start.names
-        job, clock = job_attributes(kind, of_job), unix(now)
-        ads = _slot_ads(slot, kind, names, claimed_for)
-        return all(start.is_true(ad, job, clock) for ad in ads)
 
-
-def _slot_ads(
+def _admits(
+    start: Condition,
     slot: SimSlot,
     kind: ShapedKind,
-    names: Optional[Iterable[str]],
+    now: float,
     claimed_for: Optional[ShapedKind],
-) -> Iterator[dict[str, Any]]:
+) -> bool:
+    names, of_job = start.names
+    job, clock = job_attributes(kind, of_job), unix(now)
     if claimed_for is None:
-        yield slot_attributes(slot, names)
-        yield dynamic_attributes(slot, kind, names, claimed=False)
+        ad = slot_attributes(slot, names)
+        unclaimed = dynamic_attributes(slot, kind, names, claimed=False)
+        if not (start.is_true(ad, job, clock) and start.is_true(unclaimed, job, clock)):
+            return False
     # The startd asks again at each activation.
-    yield dynamic_attributes(slot, claimed_for or kind, names, claimed=True)
+    claimed = dynamic_attributes(slot, claimed_for or kind, names, claimed=True)
+    return start.is_true(claimed, job, clock)

@@ -11,21 +11,16 @@ from math import fsum, sqrt
 from typing import Any, NamedTuple, Optional
 
 from sharectl.model import OTHER
-from sharectl_lab.twin.records import CAUSES, GroupOutcome, Outcome, Waits
+from sharectl.times import HOUR_SECONDS
+from sharectl_lab.twin.records import CAUSES, COUNTS, GroupOutcome, Outcome, Waits
 
-HOUR_SECONDS = 3600.0
 NOTHING = "nothing to compare: no job of a configured group ran in the time that counts"
 WASTE = tuple(cause for cause in CAUSES if cause not in ("no-jobs", "unmatchable"))
 """Causes of idle cores while jobs wait that could run there."""
-
-
 SERVED_RATIO = 0.9
 """Part of its due from which a group counts as served."""
 LACKING_RATIO = 0.75
-"""Part of its due below which a group must fall for a time without it to count.
-
-Between the two a group loses and gains single jobs all day.
-"""
+"""Part of its due below which a group must fall for a time to count: above it single jobs do it."""
 
 
 class Lack(NamedTuple):
@@ -41,8 +36,7 @@ def lacks(
 ) -> list[Lack]:
     """Times from the begin of a group's shortfall until it has 90 % of its due, by their begin.
 
-    Due and power are those of consecutive intervals. A time in which the group never had less than
-    `LACKING_RATIO` of its due is left out.
+    Due and power are of consecutive intervals; times never below `LACKING_RATIO` are left out.
     """
     times: list[Lack] = []
     intervals, counts = 0, False
@@ -59,14 +53,11 @@ def lacks(
 
 @dataclass(frozen=True)
 class ToDue:
-    """Times from the begin of a shortfall until the group has 90 % of its due.
-
-    One that the end of the run cut off counts with its length until then.
-    """
+    """Times from the begin of a shortfall until the group has 90 % of its due."""
 
     times: int
     unended: int
-    """Those of them that the end of the run cut off."""
+    """Times that the end of the run cut off: they count with their length until then."""
     median_hours: Optional[float]
     """None without a time."""
     worst_hours: Optional[float]
@@ -134,7 +125,7 @@ def figures_of(outcome: Outcome) -> Figures:
     """Figures of an outcome, which may have been interrupted."""
     present_hs06 = _present_hs06(outcome)
     groups = {name: _group(group, outcome, present_hs06) for name, group in outcome.groups.items()}
-    missing = [fsum(parts) for parts in zip(*map(shortfall_hs06, outcome.groups.values()))]
+    missing = missing_hs06(outcome)
     rms_hs06 = root_mean_square(missing)
     idle = {cause: outcome.idle_core_seconds.get(cause, 0.0) / HOUR_SECONDS for cause in CAUSES}
     hours = _interval_hours(outcome)
@@ -142,24 +133,20 @@ def figures_of(outcome: Outcome) -> Figures:
     held = fsum(cores * hours for group in outcome.groups.values() for cores in group.cores)
     wasted = fsum(idle[cause] for cause in WASTE)
     starts = [group.starts_by_cores for group in outcome.groups.values()]
+    counts: dict[str, Any] = {name: getattr(outcome, name) for name in COUNTS}
     return Figures(
         shortfall_rms_hs06=rms_hs06,
         shortfall_rms_ratio=_part(rms_hs06, present_hs06),
         shortfall_mean_ratio=_part(_mean(missing), present_hs06),
-        to_due=_to_due(lack for group in outcome.groups.values() for lack in _lacks(group, hours)),
+        to_due=_to_due(outcome.groups.values(), hours),
         idle_core_hours=wasted,
         idle_ratio=_part(wasted, core_hours),
         idle_core_hours_by_cause=idle,
         used_ratio=_part(held, core_hours),
         multicore_starts=sum(jobs for by in starts for cores, jobs in by.items() if cores > 1),
-        refusals=outcome.refusals,
-        evicted_jobs=outcome.evicted_jobs,
         lost_core_hours=outcome.lost_core_seconds / HOUR_SECONDS,
-        drained_nodes=outcome.drained_nodes,
-        cycles=outcome.cycles,
-        plans=outcome.plans,
-        changed_targets=outcome.changed_targets,
         groups=groups,
+        **counts,
     )
 
 
@@ -173,11 +160,13 @@ def shortfall_hs06(group: GroupOutcome) -> list[float]:
     return [max(0.0, due - power) for due, power in zip(group.due_hs06, group.power_hs06)]
 
 
-def over_seeds(answers: Sequence[Figures]) -> dict[str, Any]:
-    """Figures of several seeds: the keys of `Figures`, with a `Spread` for each number.
+def missing_hs06(outcome: Outcome) -> list[float]:
+    """Power that is due to all groups and not used, in each interval."""
+    return [fsum(parts) for parts in zip(*map(shortfall_hs06, outcome.groups.values()))]
 
-    A figure that no seed has is None.
-    """
+
+def over_seeds(answers: Sequence[Figures]) -> dict[str, Any]:
+    """Figures of several seeds: a `Spread` for each number; None for one that no seed has."""
     merged: dict[str, Any] = _merged([asdict(figures) for figures in answers])
     return merged
 
@@ -209,7 +198,7 @@ def _group(group: GroupOutcome, outcome: Outcome, present_hs06: float) -> GroupF
         shortfall_rms_hs06=rms_hs06,
         shortfall_rms_ratio=_part(rms_hs06, present_hs06),
         shortfall_mean_ratio=_part(_mean(missing), present_hs06),
-        to_due=_to_due(_lacks(group, hours)),
+        to_due=_to_due([group], hours),
         work_hs06_hours=group.work_hs06_hours,
         due_hs06_hours=due_hours,
         work_ratio=group.work_hs06_hours / due_hours if due_hours > 0 else None,
@@ -219,12 +208,11 @@ def _group(group: GroupOutcome, outcome: Outcome, present_hs06: float) -> GroupF
     )
 
 
-def _lacks(group: GroupOutcome, interval_hours: float) -> list[Lack]:
-    return lacks(group.due_hs06, group.power_hs06, interval_hours * HOUR_SECONDS)
-
-
-def _to_due(several: Iterable[Lack]) -> ToDue:
-    ordered = sorted(several)
+def _to_due(groups: Iterable[GroupOutcome], interval_hours: float) -> ToDue:
+    seconds = interval_hours * HOUR_SECONDS
+    ordered = sorted(
+        lack for group in groups for lack in lacks(group.due_hs06, group.power_hs06, seconds)
+    )
     hours = [lack.seconds / HOUR_SECONDS for lack in ordered]
     return ToDue(
         times=len(hours),

@@ -71,11 +71,6 @@ class Begin:
     shortest_seconds: float
     """Shortest run time of all jobs; 0 if it is not known."""
 
-    @property
-    def pool_hs06(self) -> float:
-        """Power of all slots."""
-        return fsum(slot.cores * slot.hs06_per_core for slot in self.slots)
-
 
 class Bound(NamedTuple):
     """Least shortfall of any strategy that kills no job, by idle cores."""
@@ -89,7 +84,8 @@ class Bound(NamedTuple):
 
 def least_shortfalls_hs06(begin: Begin, idle_core_seconds: float = inf) -> list[float]:
     """Least shortfall of all groups in each interval, with at most so many idle core-seconds."""
-    pool_hs06, pledges = begin.pool_hs06, fsum(begin.pledge_hs06.values())
+    pool_hs06 = fsum(slot.cores * slot.hs06_per_core for slot in begin.slots)
+    pledges = fsum(begin.pledge_hs06.values())
     mean_hs06 = pool_hs06 / max(1, sum(slot.cores for slot in begin.slots))
     taken = [0.0] * begin.intervals
     if OTHER in begin.demand or any(

@@ -1,23 +1,20 @@
 """condor_defrag and the drains that it asks of nodes, as HTCondor 25 does both.
 
-DEFRAG_CANCEL_REQUIREMENTS is DEFRAG_WHOLE_MACHINE_EXPR, HTCondor's default: a drain ends early when
-the node is found whole. Nodes that take multicore jobs alone are no candidates.
+DEFRAG_CANCEL_REQUIREMENTS is DEFRAG_WHOLE_MACHINE_EXPR, HTCondor's default.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from math import floor, inf
 from random import Random  # noqa: TID251 - with a seed
-from typing import Callable, Optional, Protocol
+from typing import Optional
 
-from sharectl.times import DAY_SECONDS
+from sharectl.times import DAY_SECONDS, HOUR_SECONDS
+from sharectl_lab.twin.engine import Twin
 from sharectl_lab.twin.look import unix
 from sharectl_lab.twin.pool import Claim, SimNode, SimSlot
 from sharectl_lab.twin.settings import Defrag
-
-HOUR_SECONDS = 3600
 
 MOST_INTERVAL_SECONDS = 3600
 """With a longer DEFRAG_INTERVAL condor_defrag drains nothing."""
@@ -32,44 +29,10 @@ RECIPE_CORES = 8
 """Cores of the rank `cores-to-free`."""
 
 
-class RunningTwin(Protocol):
-    """The twin as all know it that act on its nodes."""
-
-    now: float
-    on_end: list[Callable[[Claim, float], None]]
-
-    @property
-    def nodes(self) -> Sequence[SimNode]:
-        """All nodes."""
-
-    def at(self, time: float, call: Callable[[float], None]) -> None:
-        """Have ``call`` called at a time."""
-
-    def count(self, name: str, by: float = 1) -> None:
-        """Add to a counter of the outcome."""
-
-
-class DrainedTwin(RunningTwin, Protocol):
-    """The twin as condor_defrag knows it."""
-
-    def drain(self, node: SimNode) -> None:
-        """Let no job start on a node."""
-
-    def resume(self, node: SimNode) -> None:
-        """Let jobs start again."""
-
-    def evict(self, claim: Claim) -> None:
-        """Send a job back to its queue."""
-
-    def is_idle(self, node: SimNode) -> bool:
-        """Return whether no job is on a node."""
-
-
 def drains_at(now: int, last: Optional[int], interval: int, machines_per_hour: float) -> int:
     """Machines to drain at a poll; times are Unix seconds, ``last`` is the poll before.
 
-    Of the rate, whole machines are drained at each poll. Of the rest, whole machines an hour are
-    drained at the first poll of an hour, and whole machines a day at the first of a day.
+    Each poll has whole ones of the rate; the rest are whole ones of each new hour, then day.
     """
     if interval > MOST_INTERVAL_SECONDS or machines_per_hour <= 0:
         return 0
@@ -95,9 +58,7 @@ def _prorated(machines: int, elapsed: int, period: int, interval: int) -> int:
 class Defragmenter:
     """condor_defrag, from its first poll on."""
 
-    def __init__(
-        self, twin: DrainedTwin, settings: Defrag, seed: int, starts_at: float = 0.0
-    ) -> None:
+    def __init__(self, twin: Twin, settings: Defrag, seed: int, starts_at: float = 0.0) -> None:
         self.twin = twin
         self.settings = settings
         self._draw = Random(f"{seed}/defrag").random
@@ -160,8 +121,8 @@ class Defragmenter:
     def _drain(self, node: SimNode, now: float) -> None:
         self._drains += 1
         self.draining[node.number] = self._drains
-        self.twin.count("drained_nodes")
-        self.twin.drain(node)
+        self.twin.counts["drained_nodes"] += 1
+        self.twin.set_draining(node, draining=True)
         self._retire(node, self._drains, now)
 
     def _retire(self, node: SimNode, drain: int, now: float) -> None:
@@ -170,7 +131,8 @@ class Defragmenter:
             return
         following = inf
         for claim in node.claims():
-            end = self._retirement_end(claim)
+            retirement = max(0.0, self.settings.retirement_seconds - VACATE_SECONDS)
+            end = claim.started_at + retirement
             if end <= now:
                 self.twin.evict(claim)
             else:
@@ -178,10 +140,6 @@ class Defragmenter:
         if following < inf:
             self.twin.at(following, partial(self._retire, node, drain))
         self._resume_if_idle(node, drain, now)
-
-    def _retirement_end(self, claim: Claim) -> float:
-        """Time at which a drain evicts a job."""
-        return claim.started_at + max(0.0, self.settings.retirement_seconds - VACATE_SECONDS)
 
     def _note_end(self, claim: Claim, now: float) -> None:
         node = claim.slot.node
@@ -191,12 +149,12 @@ class Defragmenter:
             self.twin.at(now, partial(self._resume_if_idle, node, drain))
 
     def _resume_if_idle(self, node: SimNode, drain: int, _now: float) -> None:
-        if self.draining.get(node.number) == drain and self.twin.is_idle(node):
+        if self.draining.get(node.number) == drain and not node.claims():
             self._resume(node)
 
     def _resume(self, node: SimNode) -> None:
         del self.draining[node.number]
-        self.twin.resume(node)
+        self.twin.set_draining(node, draining=False)
 
 
 def _cores_to_free(slot: SimSlot) -> float:

@@ -1,15 +1,14 @@
 """Pool in simulated seconds: jobs that wait are matched, run in claims, and end.
 
-Matches follow HTCondor: a cycle gives each partitionable slot to one submitter, whose access point
-fills what is left of it (CLAIM_PARTITIONABLE_LEFTOVERS); with a consumption policy it gives several
-matches of a slot. An access point runs job after job in a claim until that is older than
-CLAIM_WORKLIFE.
+A cycle gives each partitionable slot to one submitter, whose access point fills what is left of it
+(CLAIM_PARTITIONABLE_LEFTOVERS), or several matches of a slot with a consumption policy. An access
+point runs job after job in a claim until that is older than CLAIM_WORKLIFE.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from math import fsum, inf
@@ -26,7 +25,7 @@ from sharectl_lab.twin.measures import GroupMeasure, IdleMeasure, outcome_of
 from sharectl_lab.twin.negotiator import PoolWeights, SubmitterAd, negotiate
 from sharectl_lab.twin.pool import Claim, ShapedKind, SimNode, SimSlot
 from sharectl_lab.twin.queues import Queues
-from sharectl_lab.twin.records import GroupOutcome, NodeSpec, Workload
+from sharectl_lab.twin.records import GroupOutcome, NodeSpec
 from sharectl_lab.twin.settings import Access, Negotiator
 from sharectl_lab.twin.start import (
     SlotTarget,
@@ -36,12 +35,9 @@ from sharectl_lab.twin.start import (
     refusal,
     reuse_refusal,
 )
+from sharectl_lab.workload.draw import Workload
 
 Call = Callable[[float], None]
-
-
-def _meets_all(_slot: SimSlot, kind: ShapedKind) -> bool:
-    return not kind.requirements
 
 
 @dataclass(frozen=True)
@@ -55,7 +51,7 @@ class Setup:
     negotiator: Negotiator = field(default_factory=Negotiator)
     access: Access = field(default_factory=Access)
     start: StartKnobs = field(default_factory=StartKnobs)
-    meets: Meets = _meets_all
+    meets: Meets = lambda _slot, kind: not kind.requirements
     """Requirements of jobs beside their requests."""
     site_start: Optional[SiteStarts] = None
     """The site's own START; None for True."""
@@ -79,6 +75,7 @@ class Twin:
         self.measures = {name: GroupMeasure() for name in (*self.groups, OTHER)}
         self.idle = IdleMeasure(sum(slot.total_cores for slot in self.slots))
         self.queues = Queues(workload, self.groups, self.slots, setup.meets, self.idle)
+        self.kinds: Sequence[ShapedKind] = self.queues.kinds
         self.counts: defaultdict[str, float] = defaultdict(float)
         self.times: list[float] = []
         self.on_end: list[Callable[[Claim, float], None]] = []
@@ -93,11 +90,7 @@ class Twin:
             {name.lower(): factor for name, factor in factors.items()},
         )
         self.candidates = Candidates(self.slots, self._refusal, setup.meets)
-        weights = [
-            spec.cores * (1.0 if setup.negotiator.slot_weight == "cores" else spec.hs06_per_core)
-            for spec in setup.nodes
-        ]
-        self._weights = PoolWeights(fsum(weights))
+        self._weights = PoolWeights(pool_weight(setup.nodes, setup.negotiator))
         self._pool_hs06 = fsum(spec.cores * spec.hs06_per_core for spec in setup.nodes)
         self._mean_hs06 = self._pool_hs06 / max(1, self.idle.total)
         self._by_cores = setup.negotiator.slot_weight == "cores"
@@ -111,11 +104,6 @@ class Twin:
         for factory in workload.factories:
             self._at(0.0, self._look_at_factory, factory)
         self._at(0.0, self._cycle, None)
-
-    @property
-    def kinds(self) -> Sequence[ShapedKind]:
-        """All kinds of jobs."""
-        return self.queues.kinds
 
     # ---- time
 
@@ -217,13 +205,8 @@ class Twin:
     def _next_of(self, claim: Claim) -> Optional[ShapedKind]:
         """Kind of the job that its access point runs next in a claim; None for none."""
         slot, now = claim.slot, self.now
-        worklife = claim_worklife_seconds(
-            slot,
-            claim.kind.account,
-            now,
-            self.start_knobs,
-            self.setup.access.claim_worklife_seconds,
-        )
+        worklife = self.setup.access.claim_worklife_seconds
+        worklife = claim_worklife_seconds(slot, claim.kind.account, now, self.start_knobs, worklife)
         if slot.draining or (worklife >= 0 and now - claim.since > worklife):
             return None
         first, oldest = None, inf
@@ -312,44 +295,29 @@ class Twin:
 
     def _negotiate(self) -> frozenset[str]:
         """Match pending jobs; submitters that a quota stopped."""
-        setup = self.setup
+        setup, unit = self.setup, 1.0 if self._by_cores else self._mean_hs06
         ads = [
             SubmitterAd(submitter, weight, access_point)
             for (submitter, access_point), kinds in self.queues.of_submitter.items()
-            if (weight := fsum(len(kind.pending) * self._job_weight(kind) for kind in kinds))
+            if (weight := fsum(len(kind.pending) * (kind.wanted_cores * unit) for kind in kinds))
         ]
-        done = negotiate(
-            setup.negotiator,
-            setup.quotas,
-            ads,
-            self.accountant,
-            self._weights,
-            self.now,
-            self._match,
+        accountant, weights = self.accountant, self._weights
+        return negotiate(
+            setup.negotiator, setup.quotas, ads, accountant, weights, self.now, self._match
         )
-        return done.stopped
-
-    def _job_weight(self, kind: ShapedKind) -> float:
-        return kind.wanted_cores * (1.0 if self._by_cores else self._mean_hs06)
 
     def _best(self, shape: Shape) -> Optional[SimSlot]:
-        end = self._cycle_end
-        if self.setup.access.consumption_policy:
-            end = len(self.candidates.changes)
+        policy = self.setup.access.consumption_policy
+        end = len(self.candidates.changes) if policy else self._cycle_end
         return self.candidates.best(shape, self.now, end)
 
     def _match(self, ad: SubmitterAd, room: float) -> Optional[float]:
         """Start the oldest job of a submitter that fits, as `negotiate` wants it."""
         too_large: Optional[float] = None
-        rejected = self._rejected
-        kinds = [
-            kind
-            for kind in self.queues.of_submitter[ad.name, ad.access_point]
-            if kind.pending and kind.shape not in rejected
-        ]
-        if len(kinds) > 1:
-            kinds.sort(key=lambda kind: kind.pending[0][0])
-        for kind in kinds:
+        rejected, knobs = self._rejected, self.setup.negotiator
+        for kind in _by_age(self.queues.of_submitter[ad.name, ad.access_point]):
+            if kind.shape in rejected:
+                continue
             slot = self._best(self.queues.shapes[kind.shape])
             if slot is None:
                 rejected.add(kind.shape)
@@ -358,37 +326,29 @@ class Twin:
             cores = kind.on(slot).cores if policy else slot.free_cores
             weight = cores * (1.0 if self._by_cores else slot.node.spec.hs06_per_core)
             if weight <= room:
-                self._give(slot, kind)
+                self._matches += 1
+                at = self._cycle_at + knobs.base_seconds + self._matches * knobs.match_seconds
+                self._start(slot, kind, at)
+                if self.setup.access.leftovers and not policy:
+                    self._fill(slot, kind, at)
                 return weight
             too_large = inf
         return too_large
-
-    def _give(self, slot: SimSlot, kind: ShapedKind) -> None:
-        """Give a slot to a submitter, whose access point starts jobs there."""
-        knobs, access = self.setup.negotiator, self.setup.access
-        self._matches += 1
-        at = self._cycle_at + knobs.base_seconds + self._matches * knobs.match_seconds
-        self._start(slot, kind, at)
-        if access.leftovers and not access.consumption_policy:
-            self._fill(slot, kind, at)
 
     def _fill(self, slot: SimSlot, like: ShapedKind, at: float) -> None:
         """Start further jobs of a submitter on what is left of a slot."""
         kinds = self.queues.of_submitter[like.submitter, like.access_point]
         while slot.free_cores:
-            first, oldest = None, inf
-            for kind in kinds:
+            for kind in _by_age(kinds):
                 if (
-                    kind.pending
-                    and kind.pending[0][0] < oldest
-                    and slot.fits(kind)
+                    slot.fits(kind)
                     and self.setup.meets(slot, kind)
                     and self._refusal(slot, kind, self.now) is None
                 ):
-                    first, oldest = kind, kind.pending[0][0]
-            if first is None:
+                    self._start(slot, kind, at)
+                    break
+            else:
                 return
-            self._start(slot, first, at)
 
     def _classify(self, stopped: frozenset[str]) -> None:
         active = [shape for shape in self.queues.shapes if shape.pending]
@@ -408,19 +368,17 @@ class Twin:
     def wait(self, until: float, multicore_only: Sequence[int]) -> None:
         """Have neither grace nor START of the multicore nodes of these numbers act until then."""
         knobs = self.start_knobs
+        slots = [slot for number in multicore_only for slot in self.nodes[number].slots]
         self.start_knobs = replace(knobs, enabled=False)
-
-        def admit_multicore_only(*, alone: bool) -> None:
-            for number in multicore_only:
-                for slot in self.nodes[number].slots:
-                    slot.multicore_only = alone
+        for slot in slots:
+            slot.multicore_only = False
 
         def act(_now: float) -> None:
             self.start_knobs = knobs
-            admit_multicore_only(alone=True)
+            for slot in slots:
+                slot.multicore_only = True
             self._note_free_slots()
 
-        admit_multicore_only(alone=False)
         self.at(until, act)
 
     def set_target(self, node: SimNode, target: Optional[SlotTarget]) -> None:
@@ -455,28 +413,12 @@ class Twin:
             if slot.free_cores:
                 self.candidates.note(slot)
 
-    def drain(self, node: SimNode) -> None:
-        """Let no job start on a node until it is resumed."""
-        self._set_draining(node, draining=True)
-
-    def resume(self, node: SimNode) -> None:
-        """End a drain."""
-        self._set_draining(node, draining=False)
-
-    def _set_draining(self, node: SimNode, *, draining: bool) -> None:
+    def set_draining(self, node: SimNode, *, draining: bool) -> None:
+        """Let no job start on a node until its drain ends, or end it."""
         node.draining = draining
         for slot in node.slots:
             slot.draining = draining
             self.candidates.note(slot)
-
-    @staticmethod
-    def is_idle(node: SimNode) -> bool:
-        """Tell if no claim is on a node."""
-        return not any(slot.claims for slot in node.slots)
-
-    def count(self, name: str, by: float = 1) -> None:
-        """Add to a counter of the outcome."""
-        self.counts[name] += by
 
     # ---- figures
 
@@ -515,3 +457,17 @@ class Twin:
             name: outcome_of(measure, pledges.get(name, 0.0))
             for name, measure in self.measures.items()
         }
+
+
+def pool_weight(nodes: Iterable[NodeSpec], knobs: Negotiator) -> float:
+    """SLOT_WEIGHT of all slots of nodes."""
+    by_cores = knobs.slot_weight == "cores"
+    return fsum(node.cores * (1.0 if by_cores else node.hs06_per_core) for node in nodes)
+
+
+def _by_age(kinds: Iterable[ShapedKind]) -> list[ShapedKind]:
+    """Kinds with pending jobs, that of the oldest job first."""
+    waiting = [kind for kind in kinds if kind.pending]
+    if len(waiting) > 1:
+        waiting.sort(key=lambda kind: kind.pending[0][0])
+    return waiting

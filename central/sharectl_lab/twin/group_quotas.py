@@ -1,12 +1,11 @@
 """Group quotas: the tree of accounting groups, and the weight that a cycle allocates to each.
 
-The law is that of HTCondor's `GroupEntry.cpp` with slot weights and static quotas: quotas first,
-then unused quota goes to groups that accept surplus.
+HTCondor's `GroupEntry.cpp` with slot weights and static quotas: quotas first, then surplus.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum
 from typing import Optional
@@ -36,8 +35,8 @@ class GroupQuota:
 class QuotaGroup:
     """Group in the tree, with the figures of one negotiation cycle (`GroupEntry`).
 
-    `used` is the weight that its submitters use now, without groups within it; `usage` is the same
-    at the begin of an allocation round.
+    `used` is the weight of its submitters now, without groups within it; `usage` is that at the
+    begin of an allocation round.
     """
 
     def __init__(self, quota: GroupQuota, parent: Optional[QuotaGroup]) -> None:
@@ -60,10 +59,7 @@ class QuotaGroup:
         return self.used + fsum(child.subtree_used() for child in self.children.values())
 
     def assign(self, weight: float) -> None:
-        """Divide the weight of a subtree into the quotas of its groups.
-
-        Those within a group may come to more (NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION).
-        """
+        """Divide the weight of a subtree into the quotas of its groups, which may come to more."""
         if weight <= 0:
             return
         self.subtree_quota = weight
@@ -164,17 +160,17 @@ def by_use_of_quota(group: QuotaGroup) -> float:
 
 
 class QuotaTree:
-    """Tree of accounting groups under the root group, to be kept from cycle to cycle.
+    """Tree of accounting groups under the root group, which is alone without ``quotas``.
 
-    Without ``quotas`` it is the root group alone. Raises ValueError for a group that stands twice,
-    or within one that is not there.
+    Raises ValueError for a group that stands twice, or within one that is not there.
     """
 
     def __init__(self, quotas: Iterable[GroupQuota] = ()) -> None:
         self.root = QuotaGroup(GroupQuota(ROOT, 0.0, accept_surplus=True), None)
-        for quota in sorted(quotas, key=lambda quota: quota.name.lower()):
+        self.groups = [self.root]
+        """Level by level, each in the order of the names."""
+        for quota in sorted(quotas, key=lambda q: (q.name.count("."), q.name.lower().split("."))):
             self._add(quota)
-        self.groups = list(_breadth_first(self.root))
         self.root.autoregroup = any(group.autoregroup for group in self.groups)
         self.accepts_surplus = any(group.accept_surplus for group in self.groups[1:])
         self._assigned: dict[str, QuotaGroup] = {}
@@ -187,6 +183,7 @@ class QuotaTree:
         if last in parent.children or not last:
             raise ValueError(f"group {quota.name!r} stands twice or has no name")
         parent.children[last] = QuotaGroup(quota, parent)
+        self.groups.append(parent.children[last])
 
     def _deepest(self, account: str) -> QuotaGroup:
         group = self.root
@@ -203,10 +200,3 @@ class QuotaTree:
         if group is None:
             group = self._assigned[submitter] = self._deepest(account_of(submitter).lower())
         return group
-
-
-def _breadth_first(root: QuotaGroup) -> Iterator[QuotaGroup]:
-    level = [root]
-    while level:
-        yield from level
-        level = [child for group in level for child in group.children.values()]

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Callable, NamedTuple, Optional
+from typing import NamedTuple, Optional
 
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.plan.records import kept_age
 from sharectl.plan.waits import EDGES_SECONDS, age_bin
 from sharectl.shares.demand import Request, pending_rows, shared_out
+from sharectl_lab.twin.engine import Twin
+from sharectl_lab.twin.matching import Meets
 from sharectl_lab.twin.pool import ShapedKind, SimNode, SimSlot
 from sharectl_lab.twin.run_times import Ages
-from sharectl_lab.twin.start import MULTICORE_ONLY_CORES, StartKnobs, is_in_grace
+from sharectl_lab.twin.start import MULTICORE_ONLY_CORES, is_in_grace
 
 EPOCH = 1_700_000_000
 """Unix seconds at which the time of a twin begins."""
-
-Meets = Callable[[SimSlot, ShapedKind], bool]
-"""Tells if a slot meets the requirements of a job beside its requests."""
 
 _ENDS = (0, *EDGES_SECONDS[1:], inf)
 """Ends of the bins of age, by their number from 1."""
@@ -50,15 +49,8 @@ def unix(now: float) -> int:
 class Looks:
     """Looks at the nodes and jobs of a twin."""
 
-    def __init__(
-        self,
-        nodes: Sequence[SimNode],
-        kinds: Sequence[ShapedKind],
-        meets: Meets,
-        most_cores: Optional[int] = None,
-    ) -> None:
-        self._nodes = nodes
-        self._kinds = kinds
+    def __init__(self, twin: Twin, meets: Meets, most_cores: Optional[int] = None) -> None:
+        self._twin = twin
         self._meets = meets
         self._most_cores = most_cores
         """Larger requests count as this; None: as they are."""
@@ -68,40 +60,31 @@ class Looks:
 
     def take(
         self,
-        now: float,
-        knobs: StartKnobs,
         obeyed: Iterable[Optional[int]],
         helped: Mapping[str, str],
         last_at: Optional[int] = None,
     ) -> TwinLook:
         """Look at a time.
 
-        Parameters
-        ----------
-        obeyed
-            Sequence that each node acts on, in the order of the nodes.
-        helped
-            Node with a target -> the group that it helps.
-        last_at
-            Unix seconds of the last look.
+        ``obeyed`` has the sequence that each node acts on, in their order, ``helped`` nodes with
+        their groups, ``last_at`` the Unix seconds of the last look.
         """
+        now = self._twin.now
         taken_at = unix(now)
         # No job is younger than 0 s: none is new at the first look.
         newest_seconds = 0 if last_at is None else taken_at - last_at
         sums: _Sums = {}
         new: _Sums = {}
         running: list[RunningJobs] = []
-        for node in self._nodes:
+        for node in self._twin.nodes:
             group = helped.get(node.spec.name)
             running += _rows(node, int(now), group, sums, newest_seconds, new)
-        nodes = (
-            self._record(node, now, knobs, sequence) for node, sequence in zip(self._nodes, obeyed)
-        )
+        nodes = (self._record(node, sequence) for node, sequence in zip(self._twin.nodes, obeyed))
         snapshot = Snapshot(taken_at, tuple(nodes), tuple(running), self._pending())
         return TwinLook(snapshot, _ages(sums), _ages(new))
 
-    def _record(self, node: SimNode, now: float, knobs: StartKnobs, obeyed: Optional[int]) -> Node:
-        grace = 0
+    def _record(self, node: SimNode, obeyed: Optional[int]) -> Node:
+        now, knobs, grace = self._twin.now, self._twin.start_knobs, 0
         for slot in node.slots:
             if now < slot.room_since + knobs.grace_seconds and is_in_grace(slot, now, knobs):
                 grace += slot.free_cores
@@ -129,7 +112,7 @@ class Looks:
     def _pending(self) -> tuple[PendingJobs, ...]:
         counted: Counter[Request] = Counter()
         unplaceable: Counter[Request] = Counter()
-        for kind in self._kinds:
+        for kind in self._twin.kinds:
             for requested, jobs in self._sizes(kind, len(kind.pending)).items():
                 cores = requested if self._most_cores is None else min(requested, self._most_cores)
                 request = (kind.group, cores, kind.memory_mib)
@@ -142,16 +125,15 @@ class Looks:
         """Jobs by the cores that they request; whole nodes as a snapshot of a pool counts them."""
         if kind.sizes is None or not jobs:
             return {kind.cores: jobs} if jobs else {}
-        nodes = (node for node in self._nodes if any(self._could_run(s, kind) for s in node.slots))
-        sizes = Counter(node.spec.cores for node in nodes)
+        slots = (slot for slot in self._twin.slots if self._could_run(slot, kind))
+        sizes = Counter(node.spec.cores for node in dict.fromkeys(slot.node for slot in slots))
         return shared_out(jobs, sizes or {kind.cores: 1})
 
     def _is_placeable(self, kind: ShapedKind) -> bool:
         """Tell if some node could run a job if it were empty."""
         if kind.number not in self._placeable:
-            self._placeable[kind.number] = any(
-                self._could_run(slot, kind) for node in self._nodes for slot in node.slots
-            )
+            slots = self._twin.slots
+            self._placeable[kind.number] = any(self._could_run(slot, kind) for slot in slots)
         return self._placeable[kind.number]
 
     def _could_run(self, slot: SimSlot, kind: ShapedKind) -> bool:

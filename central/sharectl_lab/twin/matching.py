@@ -1,12 +1,12 @@
 """Slots that shapes of jobs may take, and the cause of each idle core.
 
-A *shape* is all kinds of jobs that differ in their user alone. It looks again only at slots that
-have changed since its last look, so that a cycle costs as much as has happened since the last one.
+A *shape*, all kinds that differ in their user alone, looks again only at slots that have changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import Callable, Optional
 
@@ -25,20 +25,18 @@ _RANK = {cause: rank for rank, cause in enumerate(CAUSES)}
 _FEW_CHANGES = 10_000
 
 
+@dataclass(eq=False)
 class Shape:
     """Jobs that differ in their user and access point alone."""
 
-    __slots__ = ("best", "example", "number", "pending", "seen")
-
-    def __init__(self, number: int, example: ShapedKind) -> None:
-        self.number = number
-        self.example = example
-        self.pending = 0
-        """Jobs that wait."""
-        self.best: list[tuple[int, int, int, int, SimSlot]] = []
-        """Heap of slots that it may take: free cores, free memory, place, version, slot."""
-        self.seen = -1
-        """Changes that it has looked at; -1 for none."""
+    number: int
+    example: ShapedKind
+    pending: int = 0
+    """Jobs that wait."""
+    best: list[tuple[int, int, int, int, SimSlot]] = field(default_factory=list)
+    """Heap of slots that it may take: free cores, free memory, place, version, slot."""
+    seen: int = -1
+    """Changes that it has looked at; -1 for none."""
 
 
 class Candidates:
@@ -71,11 +69,7 @@ class Candidates:
             slot.logged_at = -1
 
     def best(self, shape: Shape, now: float, end: int) -> Optional[SimSlot]:
-        """Slot that a shape takes next, by the first ``end`` changes; None without one.
-
-        HTCondor prefers the slot with the fewest free cores, then with the least free memory
-        (NEGOTIATOR_PRE_JOB_RANK).
-        """
+        """Slot that a shape takes next, by the first ``end`` changes (NEGOTIATOR_PRE_JOB_RANK)."""
         if shape.seen < end:
             self._look(shape, now, end)
         best = shape.best

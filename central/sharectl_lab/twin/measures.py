@@ -54,11 +54,7 @@ class GroupMeasure:
 
 
 class IdleMeasure:
-    """Idle cores by cause.
-
-    Idle cores beyond those that pending jobs request are idle because no job wants them, or none
-    that could run anywhere.
-    """
+    """Idle cores by cause: no job wants, or could take, those that pending jobs do not request."""
 
     def __init__(self, cores: int) -> None:
         self.total = cores
@@ -70,11 +66,12 @@ class IdleMeasure:
         self.cores: dict[str, int] = dict.fromkeys(CAUSES, 0)
         """Cause -> idle cores of slots that a cycle looked at; all others wait for the next."""
         self.looked = False
-        """Whether ``cores`` count."""
+        """True if ``cores`` count."""
         self.since = 0.0
-        self.seconds = dict.fromkeys(CAUSES, 0.0)
-        self.begun = dict(self.seconds)
-        self.series: dict[str, array[float]] = {cause: array("d") for cause in CAUSES}
+        self.seconds: dict[str, float] = {}
+        self.begun: dict[str, float] = {}
+        self.series: dict[str, array[float]] = {}
+        self.forget(0.0)
 
     def want(self, now: float, cores: int, *, placeable: bool = True) -> None:
         """Add cores that pending jobs request, or take them off."""

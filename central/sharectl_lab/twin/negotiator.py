@@ -1,8 +1,7 @@
 """Negotiation cycle: which submitter gets how much, as HTCondor's negotiator decides it.
 
 Groups negotiate in the order of their need, each up to its quota and the surplus that it may use.
-Within a group, a *spin* gives every submitter its share by priority; spins follow each other
-until nobody takes more. The pool makes the matches.
+Spins within a group give every submitter its share by priority, until nobody takes more.
 """
 
 from __future__ import annotations
@@ -41,17 +40,6 @@ cost. Without a match it returns `math.inf` if one of its jobs matches, but cost
 none matches any more in this cycle."""
 
 
-@dataclass(frozen=True)
-class Negotiation:
-    """Outcome of a cycle."""
-
-    matches: int
-    weight: float
-    """Cost of all matches."""
-    stopped: frozenset[str]
-    """Submitters with pending jobs that quotas and shares alone stopped."""
-
-
 def negotiate(
     knobs: Negotiator,
     tree: QuotaTree,
@@ -60,18 +48,11 @@ def negotiate(
     weights: PoolWeights,
     now: float,
     match: Match,
-) -> Negotiation:
-    """Outcome of one negotiation cycle.
+) -> frozenset[str]:
+    """Submitters that quotas and shares alone stopped in one negotiation cycle.
 
-    Usages and priorities are those of its begin; costs of matches are added to them here. The
-    accountant may be charged in `match`, or later.
-
-    Parameters
-    ----------
-    knobs
-        Their quotas, surplus and autoregroup are those of the tree.
-    submitters
-        Those with pending jobs, each access point apart.
+    Usages and priorities are those of its begin, whenever `match` charges the accountant. Quotas,
+    surplus and autoregroup are the tree's; ``submitters`` have pending jobs on one access point.
     """
     cycle = _Cycle(knobs, tree, weights, match)
     cycle.fill_queues(submitters, accountant, now)
@@ -79,23 +60,19 @@ def negotiate(
         cycle.serve_group(cycle.queues[tree.root], math.inf, None)
     else:
         cycle.serve_groups()
-    return cycle.outcome(submitters)
+    return frozenset(ad.name for ad in submitters if ad not in cycle.satisfied)
 
 
+@dataclass(eq=False)
 class _Entry:
     """Submitter ad in the queue of a group."""
 
-    __slots__ = ("ad", "effective", "has_pending", "starvation")
-
-    def __init__(self, ad: SubmitterAd, effective: float) -> None:
-        self.ad = ad
-        self.effective = effective
-        self.has_pending = ad.pending_weight > 0
-        self.starvation = math.inf
-
-    def order(self) -> tuple[float, float]:
-        """Place in a queue: priority, then the part of its limit that it uses."""
-        return self.effective, self.starvation
+    ad: SubmitterAd
+    effective: float
+    """Effective priority: the share of a submitter is inverse to it."""
+    has_pending: bool
+    starvation: float = math.inf
+    """Part of its limit that it uses."""
 
 
 class _Cycle:
@@ -112,8 +89,6 @@ class _Cycle:
         self.queues: dict[QuotaGroup, list[_Entry]] = {group: [] for group in tree.groups}
         self.usage: dict[str, float] = {}
         self.satisfied: set[SubmitterAd] = set()
-        self.matches = 0
-        self.weight = 0.0
 
     def fill_queues(
         self, submitters: Sequence[SubmitterAd], accountant: Accountant, now: float
@@ -135,15 +110,11 @@ class _Cycle:
         for ad in ads:
             group = tree.assigned(ad.name)
             group.requested += ad.pending_weight
-            entry = _Entry(ad, accountant.effective_priority(ad.name, now))
+            effective = accountant.effective_priority(ad.name, now)
+            entry = _Entry(ad, effective, ad.pending_weight > 0)
             self.queues[group].append(entry)
             if group.autoregroup and group is not tree.root:
                 self.queues[tree.root].append(entry)
-
-    def outcome(self, submitters: Sequence[SubmitterAd]) -> Negotiation:
-        """Outcome of the cycle."""
-        stopped = {ad.name for ad in submitters if ad not in self.satisfied}
-        return Negotiation(self.matches, self.weight, frozenset(stopped))
 
     def serve_groups(self) -> None:
         """Allocate the pool to groups and let them negotiate, in rounds."""
@@ -169,7 +140,9 @@ class _Cycle:
     def _serve_allocations(self) -> None:
         """Let groups negotiate in the order of their need, up to their allocations."""
         tree = self.tree
-        widest = max(0.0, *(self._target(group) - group.usage for group in tree.groups))
+        surplus = tree.accepts_surplus
+        targets = ((group, group.allocated if surplus else group.quota) for group in tree.groups)
+        widest = max(0.0, *(weight - group.usage for group, weight in targets))
         keys = {group: by_use_of_quota(group) for group in tree.groups}
         root = tree.root if tree.root.autoregroup else None
         for group in sorted(tree.groups, key=lambda group: (group is root, keys[group])):
@@ -183,10 +156,6 @@ class _Cycle:
             self.serve_group(
                 self.queues[group], float(int(limit)), None if group is root else group
             )
-
-    def _target(self, group: QuotaGroup) -> float:
-        """Weight that a group is to use after this round."""
-        return group.allocated if self.tree.accepts_surplus else group.quota
 
     def _limit(self, group: QuotaGroup, part: float) -> float:
         """Weight that a group may use, of a part of the way to its target."""
@@ -203,22 +172,15 @@ class _Cycle:
         return group.usage + more
 
     def serve_group(self, queue: list[_Entry], quota: float, group: Optional[QuotaGroup]) -> None:
-        """Let submitters of a group negotiate in spins; those that need no more leave the queue.
-
-        Parameters
-        ----------
-        group
-            None: its usage does not count.
-        """
-        spin = 1
-        while self._spin(spin, queue, quota, group):
-            spin += 1
+        """Let submitters negotiate in spins; usage counts for a group that is not None."""
+        is_first = True
+        while self._spin(queue, quota, group, is_first=is_first):
+            is_first = False
 
     def _spin(
-        self, number: int, queue: list[_Entry], quota: float, group: Optional[QuotaGroup]
+        self, queue: list[_Entry], quota: float, group: Optional[QuotaGroup], *, is_first: bool
     ) -> bool:
         """Let each submitter take its share; tell if another spin may bring more."""
-        is_first = number == 1
         # The first spin is also for machines that prefer a job, so that it goes on at the quota.
         stop = math.inf if is_first and self.preemption else quota
         used = group.used if group is not None else 0.0
@@ -227,12 +189,15 @@ class _Cycle:
         if not self.preemption:
             queue[:] = [entry for entry in queue if entry.has_pending]
         room = quota - used if group is not None else math.inf
-        shares = _Shares(queue, min(self.pool_weight, quota))
-        whole = pie = self._pie(queue, shares, room)
+        # A submitter with several access points counts once.
+        priorities = {entry.ad.name: entry.effective for entry in queue}
+        total = fsum(1.0 / effective for effective in priorities.values())
+        unit = min(self.pool_weight, quota) / total if total > 0 else 0.0
+        whole = pie = self._pie(queue, unit, room)
         if pie <= 0 and not self.preemption:
             return False
         if is_first:
-            queue.sort(key=_Entry.order)
+            queue.sort(key=lambda entry: (entry.effective, entry.starvation))
         remaining = []
         for entry in queue:
             if group is not None and group.used >= stop:
@@ -240,7 +205,7 @@ class _Cycle:
                 continue
             if not entry.has_pending:
                 continue
-            limit, unclaimed = self._limits(entry, shares, room)
+            limit, unclaimed = self._limits(entry, unit, room)
             limit = min(limit, pie)
             if is_first or limit >= self.least_weight:
                 spent, satisfied = self._serve(entry.ad, limit, unclaimed)
@@ -253,20 +218,22 @@ class _Cycle:
         queue[:] = remaining
         return progress and bool(remaining)
 
-    def _pie(self, queue: Sequence[_Entry], shares: _Shares, room: float) -> float:
+    def _pie(self, queue: Sequence[_Entry], unit: float, room: float) -> float:
         """Sum of the limits of all submitters in a spin."""
         pie = 0.0
         for entry in queue:
-            limit, _ = self._limits(entry, shares, room)
+            limit, _ = self._limits(entry, unit, room)
             pie += limit
             usage = self.usage.get(entry.ad.name, 0.0)
             entry.starvation = usage / (usage + limit) if usage + limit > 0 else math.inf
         return pie
 
-    def _limits(self, entry: _Entry, shares: _Shares, room: float) -> tuple[float, float]:
-        """Limit of a submitter in this spin, and that on slots without a claim."""
-        share = shares.weight_of(entry)
-        limit = max(0.0, share - self.usage.get(entry.ad.name, 0.0))
+    def _limits(self, entry: _Entry, unit: float, room: float) -> tuple[float, float]:
+        """Limit of a submitter in this spin, and that on slots without a claim.
+
+        ``unit`` is the share of one whose effective priority is 1.
+        """
+        limit = max(0.0, unit / entry.effective - self.usage.get(entry.ad.name, 0.0))
         unclaimed = min(limit, max(0.0, room))
         return (limit if self.preemption else unclaimed), unclaimed
 
@@ -282,27 +249,9 @@ class _Cycle:
                 satisfied = cost is None or room >= math.inf
                 break
             spent += cost
-            self.matches += 1
         else:
             satisfied = False
         if spent > 0:
             self.usage[ad.name] = self.usage.get(ad.name, 0.0) + spent
             self.tree.assigned(ad.name).used += spent
-            self.weight += spent
         return spent, satisfied
-
-
-class _Shares:
-    """Shares of submitters in a weight, inverse to their priorities."""
-
-    __slots__ = ("_unit",)
-
-    def __init__(self, queue: Sequence[_Entry], weight: float) -> None:
-        # A submitter with several access points counts once.
-        priorities = {entry.ad.name: entry.effective for entry in queue}
-        total = fsum(1.0 / effective for effective in priorities.values())
-        self._unit = weight / total if total > 0 else 0.0
-
-    def weight_of(self, entry: _Entry) -> float:
-        """Share of a submitter."""
-        return self._unit / entry.effective

@@ -1,8 +1,4 @@
-"""Nodes, partitionable slots and claims of the twin, and the cores that groups hold of them.
-
-Whatever changes a slot notes it in the log of changes: shapes of jobs look only at slots that have
-changed since their last look.
-"""
+"""Nodes, partitionable slots and claims of the twin, and the cores that groups hold of them."""
 
 from __future__ import annotations
 
@@ -17,8 +13,9 @@ from typing import Optional
 
 from sharectl.model import OTHER
 from sharectl.shares.groups import is_within
-from sharectl_lab.twin.records import JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.start import SlotTarget
+from sharectl_lab.workload.draw import JobKind
 
 
 class Claim:
@@ -118,16 +115,11 @@ class SimSlot:
         self.multicore_only = node.spec.multicore_only
         self.draining = False
         self.target: Optional[SlotTarget] = None
-        self.held_back_cores = 0
-        """Cores of claims of the held-back group, now."""
-        self.counted_cores = 0
-        """Those when job_ctl last looked (cron mode)."""
-        self.taken_since = 0
-        """More cores taken than when job_ctl last looked (cron mode)."""
+        # `StartSlot` says what these are.
+        self.held_back_cores = self.counted_cores = self.taken_since = 0
+        self.room_since = -inf
         self.counted_taken = 0
         """Cores taken when job_ctl last looked."""
-        self.room_since = -inf
-        """Time at which a job's end left enough free cores for a multicore job."""
         self.room_until = 0.0
         """cron: time at which a job took these cores."""
         self.order = 0
@@ -176,13 +168,12 @@ class SimSlot:
 class SimNode:
     """An execute point."""
 
-    __slots__ = ("drained_at", "draining", "mc_grace_phase", "number", "slots", "spec")
+    __slots__ = ("draining", "mc_grace_phase", "number", "slots", "spec")
 
     def __init__(self, number: int, spec: NodeSpec) -> None:
         self.number = number
         self.spec = spec
         self.draining = False
-        self.drained_at = -inf
         self.mc_grace_phase = 0.0
         """Time of the first run of mc_grace.py."""
         self.slots = [SimSlot(self, slot) for slot in spec.slots]

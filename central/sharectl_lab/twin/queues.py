@@ -9,7 +9,7 @@ from typing import Any, Optional
 from sharectl_lab.twin.matching import Meets, Shape
 from sharectl_lab.twin.measures import IdleMeasure
 from sharectl_lab.twin.pool import ShapedKind, SimSlot, group_of
-from sharectl_lab.twin.records import Arrival, Workload
+from sharectl_lab.workload.draw import Arrival, Workload
 
 
 class Queues:
@@ -30,21 +30,28 @@ class Queues:
         self.pending = 0
         """Jobs that wait."""
         self.groups_pending: Counter[str] = Counter()
-        self._workload = workload
-        self._groups = groups
-        self._slots = slots
-        self._meets = meets
         self._idle = idle
         self._arrivals: Iterator[Arrival] = workload.arrivals()
-        self._add_kinds()
         self._next = next(self._arrivals, None)
+        alike: dict[object, Shape] = {}
+        for number, job_kind in enumerate(workload.kinds):
+            kind = ShapedKind(number, job_kind, group_of(job_kind.account, groups))
+            shape = alike.setdefault(_look_of(kind), Shape(len(alike), kind))
+            example, kind.shape = shape.example, shape.number
+            if example is kind:
+                self.shapes.append(shape)
+                kind.placeable = any(slot.could_fit(kind) and meets(slot, kind) for slot in slots)
+                if kind.sizes is not None:
+                    fitting = (slot.total_cores for slot in slots if slot.could_fit(kind))
+                    kind.wanted_cores = min(fitting, default=kind.cores)
+            kind.placeable, kind.wanted_cores = example.placeable, example.wanted_cores
+            self.kinds.append(kind)
+            self.of_submitter.setdefault((kind.submitter, kind.access_point), []).append(kind)
 
     def arrive(self, now: float) -> Optional[float]:
         """Submit all jobs that come until now; returns the time of the next one."""
         arrival = self._next
         while arrival is not None and arrival.at <= now:
-            if arrival.kind >= len(self.kinds):
-                self._add_kinds()
             kind = self.kinds[arrival.kind]
             kind.pending.append((now, arrival.run_seconds))
             self._count(kind, 1, now)
@@ -64,8 +71,7 @@ class Queues:
     def pop(self, kind: ShapedKind, now: float) -> tuple[float, float]:
         """Submission and run time of the first job of a kind, which waits no more."""
         self._count(kind, -1, now)
-        submitted, run_seconds = kind.pending.popleft()
-        return submitted, run_seconds
+        return kind.pending.popleft()
 
     def put_back(self, kind: ShapedKind, job: tuple[float, float], now: float) -> None:
         """Have a job wait again, before all others of its kind."""
@@ -77,31 +83,6 @@ class Queues:
         self.pending += jobs
         self.groups_pending[kind.group] += jobs
         self._idle.want(now, kind.wanted_cores * jobs, placeable=kind.placeable)
-
-    def _add_kinds(self) -> None:
-        """Take up kinds that the workload has met since."""
-        kinds = self._workload.kinds
-        alike = {_look_of(shape.example): shape for shape in self.shapes}
-        for number in range(len(self.kinds), len(kinds)):
-            kind = ShapedKind(number, kinds[number], group_of(kinds[number].account, self._groups))
-            look = _look_of(kind)
-            if look not in alike:
-                alike[look] = Shape(len(self.shapes), kind)
-                self.shapes.append(alike[look])
-            kind.shape = alike[look].number
-            example = alike[look].example
-            kind.placeable = example.placeable
-            if example is kind:
-                kind.placeable = self._is_placeable(kind)
-                if kind.sizes is not None:
-                    fitting = (slot.total_cores for slot in self._slots if slot.could_fit(kind))
-                    kind.wanted_cores = min(fitting, default=kind.cores)
-            kind.wanted_cores = example.wanted_cores
-            self.kinds.append(kind)
-            self.of_submitter.setdefault((kind.submitter, kind.access_point), []).append(kind)
-
-    def _is_placeable(self, kind: ShapedKind) -> bool:
-        return any(slot.could_fit(kind) and self._meets(slot, kind) for slot in self._slots)
 
 
 def _look_of(kind: ShapedKind) -> tuple[object, ...]:

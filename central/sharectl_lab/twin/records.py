@@ -1,27 +1,10 @@
-"""Records of the twin: what a pool is made of, its jobs, and the outcome of a run.
-
-Times are seconds since the begin of the simulation. Jobs are records of `sharectl_lab.workload`.
-"""
+"""Records of the twin: what a pool is made of, and the outcome of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Optional
-
-from sharectl_lab.workload.draw import Arrival, JobKind, Workload
-
-__all__ = [
-    "CAUSES",
-    "Arrival",
-    "GroupOutcome",
-    "JobKind",
-    "NodeSpec",
-    "Outcome",
-    "SlotSpec",
-    "Waits",
-    "Workload",
-]
 
 CAUSES = {
     "cadence": "the next negotiation cycle has not looked at them yet",
@@ -132,3 +115,7 @@ class Outcome:
     complete: bool = True
     """False if it was interrupted."""
     note: Optional[str] = None
+
+
+COUNTS = ("refusals", "evicted_jobs", "drained_nodes", "cycles", "plans", "changed_targets")
+"""Counters of the twin that `Outcome` and the figures have."""

@@ -1,12 +1,12 @@
 """Run times of jobs in the twin, learnt as the ledger learns them.
 
-The ledger compares two looks at the pool job by job (`sharectl.plan.waits.observed`). Here the jobs
-of a look are sums by bin of age, and only jobs that end are looked at alone.
+Jobs of a look are sums by bin of age; the ledger compares job by job (`plan.waits.observed`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Optional
 
@@ -33,6 +33,13 @@ class Ages:
         self.jobs[number] += jobs
         self.seconds[number] += seconds
 
+    def less(self, one: Ages, other: Ages) -> Ages:
+        """Jobs that are in neither of two others."""
+        rest = Ages()
+        rest.jobs = [a - b - c for a, b, c in zip(self.jobs, one.jobs, other.jobs)]
+        rest.seconds = [a - b - c for a, b, c in zip(self.seconds, one.seconds, other.seconds)]
+        return rest
+
     def watched(self) -> list[float]:
         """Seconds that the jobs spent in each bin."""
         spent, older = [0.0] * BINS, 0
@@ -45,17 +52,8 @@ class Ages:
         return spent
 
 
-class _Day:
-    """Life tables of one day: seconds watched and ends, by group and bin."""
-
-    def __init__(self, groups: Iterable[str]) -> None:
-        self.tables = {group: ([0.0] * BINS, [0.0] * BINS) for group in groups}
-
-    def add(self, other: _Day, weight: float) -> None:
-        for group, mine in self.tables.items():
-            for column, more in zip(mine, other.tables[group]):
-                for number, value in enumerate(more):
-                    column[number] += value * weight
+_Tables = dict[str, tuple[list[float], list[float]]]
+"""Group -> seconds watched and ends, by bin."""
 
 
 class LearntRunTimes:
@@ -69,9 +67,12 @@ class LearntRunTimes:
         """Jobs of the last look."""
         self._ended: dict[str, list[int]] = {group: [] for group in self._groups}
         """Group -> age at the last look of each job that has ended since."""
-        self._days: dict[int, _Day] = {}
-        self._older: tuple[int, _Day] = (0, _Day(()))
+        self._days: defaultdict[int, _Tables] = defaultdict(self._tables)
+        self._older: tuple[int, _Tables] = (0, {})
         """Newest day, and the sum of all days before it as they weigh then."""
+
+    def _tables(self) -> _Tables:
+        return {group: ([0.0] * BINS, [0.0] * BINS) for group in self._groups}
 
     def note_end(self, claim: Claim, started_at: int) -> None:
         """Note the end of a job; jobs that no look has seen teach nothing."""
@@ -90,39 +91,18 @@ class LearntRunTimes:
         before, self._before = self._before, {}
         for group in self._groups:
             ended, self._ended[group] = self._ended[group], []
-            now = jobs.get(group) or Ages()
-            self._before[group] = now
-            if 0 < between <= LONGEST_GAP_SECONDS:
-                table = self._day(at // DAY_SECONDS).tables[group]
-                self._learn(table, (before[group], now, new.get(group) or Ages()), ended, between)
-
-    @staticmethod
-    def _learn(
-        table: tuple[list[float], list[float]],
-        looks: tuple[Ages, Ages, Ages],
-        ended: Iterable[int],
-        between: int,
-    ) -> None:
-        before, now, new = looks
-        watched, ends = table
-        stayed = Ages()
-        for number in range(BINS):
-            stayed.jobs[number] = now.jobs[number] - before.jobs[number] - new.jobs[number]
-            stayed.seconds[number] = (
-                now.seconds[number] - before.seconds[number] - new.seconds[number]
-            )
-        for age in ended:
-            end = age + between / 2
-            number = bisect_right(EDGES_SECONDS, end) - 1
-            stayed.add(number, 1, end)
-            ends[number] += 1.0
-        for number, seconds in enumerate(stayed.watched()):
-            watched[number] += max(0.0, seconds)
-
-    def _day(self, number: int) -> _Day:
-        if number not in self._days:
-            self._days[number] = _Day(self._groups)
-        return self._days[number]
+            now = self._before[group] = jobs.get(group) or Ages()
+            if not 0 < between <= LONGEST_GAP_SECONDS:
+                continue
+            watched, ends = self._days[at // DAY_SECONDS][group]
+            stayed = now.less(before[group], new.get(group) or Ages())
+            for age in ended:
+                end = age + between / 2
+                number = bisect_right(EDGES_SECONDS, end) - 1
+                stayed.add(number, 1, end)
+                ends[number] += 1.0
+            for number, seconds in enumerate(stayed.watched()):
+                watched[number] += max(0.0, seconds)
 
     def run_times(self) -> RunTimes:
         """Run times as learnt up to the last look; newer days weigh more."""
@@ -130,15 +110,18 @@ class LearntRunTimes:
             return {}
         newest = max(self._days)
         if self._older[0] != newest:
-            older = _Day(self._groups)
-            for day, table in self._days.items():
+            older = self._tables()
+            for day, tables in self._days.items():
                 if newest - WINDOW_DAYS < day < newest:
-                    older.add(table, 0.5 ** ((newest - day) / HALF_LIFE_DAYS))
+                    weight = 0.5 ** ((newest - day) / HALF_LIFE_DAYS)
+                    for group in self._groups:
+                        for column, more in zip(older[group], tables[group]):
+                            column[:] = [a + b * weight for a, b in zip(column, more)]
             self._older = (newest, older)
         today, older = self._days[newest], self._older[1]
         learnt = {}
         for group in self._groups:
-            (watched, ends), (more, more_ends) = today.tables[group], older.tables[group]
+            (watched, ends), (more, more_ends) = today[group], older[group]
             bins = [(a + b, c + d) for a, b, c, d in zip(watched, more, ends, more_ends)]
             if any(map(any, bins)):
                 learnt[group] = RemainingTimes(tuple(bins))

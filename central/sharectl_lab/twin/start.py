@@ -154,10 +154,7 @@ def reuse_refusal(
 def claim_worklife_seconds(
     slot: StartSlot, claim_account: str, now: float, knobs: StartKnobs, worklife_seconds: float
 ) -> float:
-    """CLAIM_WORKLIFE of a claim: 0 if it is the held-back group's under a target, else the site's.
-
-    A claim with 0 takes no further job.
-    """
+    """CLAIM_WORKLIFE of a claim: 0, no further job, if a target holds its group back."""
     target = slot.target
     if (
         target is not None

@@ -1,47 +1,29 @@
 """The sharectl loop of the twin: cycles decide as real ones do, and nodes act on their targets.
 
-A cycle looks at the twin, decides and publishes. A node reads the plan at its next run of job_ctl
-and acts on its target until the plan runs out. Only nodes whose target changes cost anything.
+A node reads the plan at its next run of job_ctl; only nodes whose target changes cost anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from math import ceil, inf
 from random import Random  # noqa: TID251 - with a seed
-from typing import NamedTuple, Optional, Protocol
+from typing import NamedTuple, Optional
 
 from sharectl.model import Plan, Target
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
-from sharectl_lab.twin.defrag import RunningTwin
-from sharectl_lab.twin.look import EPOCH, Looks, Meets, unix
-from sharectl_lab.twin.pool import Claim, ShapedKind, SimNode, SimSlot
+from sharectl_lab.twin.engine import Twin
+from sharectl_lab.twin.look import EPOCH, Looks, unix
+from sharectl_lab.twin.matching import Meets
+from sharectl_lab.twin.pool import SimNode
 from sharectl_lab.twin.run_times import LearntRunTimes
 from sharectl_lab.twin.settings import Loop
-from sharectl_lab.twin.start import SlotTarget, StartKnobs
+from sharectl_lab.twin.start import SlotTarget
 
 PAIR_CORES = 8
 """`pair`: larger requests count as this, or as `PlanLimits.multicore_cores` if that is more."""
-
-
-class SteeredTwin(RunningTwin, Protocol):
-    """The twin as the loop knows it."""
-
-    start_knobs: StartKnobs
-
-    @property
-    def kinds(self) -> Sequence[ShapedKind]:
-        """All kinds of jobs."""
-
-    def set_target(self, node: SimNode, target: Optional[SlotTarget]) -> None:
-        """Put a target in force."""
-
-    def set_multicore_pending(self, pending: Optional[bool]) -> None:  # noqa: FBT001
-        """Let nodes know whether a multicore job waits."""
-
-    def look(self, slot: SimSlot) -> None:
-        """Count the cores of the held-back group, as job_ctl does in cron mode."""
 
 
 class Published(NamedTuple):
@@ -65,24 +47,22 @@ class Published(NamedTuple):
         )
 
 
+@dataclass(eq=False)
 class JobCtl:
     """job_ctl of one node: its runs, and the target that the node acts on."""
 
-    __slots__ = ("acts", "ends", "next_run", "node", "phase", "sequence", "target")
-
-    def __init__(self, node: SimNode, phase: float, *, acts: bool) -> None:
-        self.node = node
-        self.phase = phase
-        """Time of its first run."""
-        self.acts = acts
-        """Whether it reads plans. One that does not reads an old copy for ever."""
-        self.target: Optional[SlotTarget] = None
-        self.sequence = 0
-        """Number of the plan that has its target."""
-        self.next_run = inf
-        """Time of the run that is scheduled; inf for none that matters."""
-        self.ends = False
-        """Whether the end of its target is scheduled."""
+    node: SimNode
+    phase: float
+    """Time of its first run."""
+    acts: bool
+    """True if it reads plans. One that does not reads an old copy for ever."""
+    target: Optional[SlotTarget] = None
+    sequence: int = 0
+    """Number of the plan that has its target."""
+    next_run: float = inf
+    """Time of the run that is scheduled; inf for none that matters."""
+    ends: bool = False
+    """True if the end of its target is scheduled."""
 
     def obeyed_at(self, now: float) -> int:
         """Sequence that the node publishes: 0 without a target."""
@@ -90,14 +70,11 @@ class JobCtl:
 
 
 class Steering:
-    """The loop, from its first cycle on.
-
-    ``actuation`` is `live` or `cron`; ``meets`` tells if a slot meets the requirements of a job.
-    """
+    """The loop, from its first cycle on; ``actuation`` is `live` or `cron`."""
 
     def __init__(
         self,
-        twin: SteeredTwin,
+        twin: Twin,
         config: PlanConfig,
         loop: Loop,
         actuation: str,
@@ -116,13 +93,17 @@ class Steering:
         """Problem of a law that failed in a cycle; empty if none did."""
         self._counts = actuation == "cron"
         self._period = loop.job_ctl_seconds
-        self._readable: Optional[Published] = None
-        self._published: Optional[Published] = None
+        self._readable: Published
+        """Plan that nodes can read; none before the first arrives."""
+        self._named: Iterable[str] = ()
+        """Nodes that it has targets for."""
+        self._targets: Mapping[str, Target] = {}
+        """Targets of the last plan."""
         self._pending_until = -inf
         most_cores = None
         if config.strategy == "pair":
             most_cores = max(PAIR_CORES, config.limits.multicore_cores)
-        self._looks = Looks(twin.nodes, twin.kinds, meets, most_cores)
+        self._looks = Looks(twin, meets, most_cores)
         self.learnt = LearntRunTimes(config.pledge_hs06)
         phase = Random(f"{seed}/job_ctl").random
         self._fails = Random(f"{seed}/cycles").random
@@ -132,11 +113,8 @@ class Steering:
             for number, node in enumerate(twin.nodes)
         }
         """Node -> its job_ctl."""
-        twin.on_end.append(self._note_end)
+        twin.on_end.append(lambda claim, _: self.learnt.note_end(claim, unix(claim.started_at)))
         twin.at(starts_at, self._cycle)
-
-    def _note_end(self, claim: Claim, _now: float) -> None:
-        self.learnt.note_end(claim, unix(claim.started_at))
 
     # ---- the centre
 
@@ -145,38 +123,32 @@ class Steering:
         if self._fails() < self.loop.failing_ratio:
             return
         helped = {stood.target.node: stood.target.helped for stood in self.state.standing}
-        look = self._looks.take(
-            now,
-            self.twin.start_knobs,
-            [job.obeyed_at(now) for job in self.nodes.values()],
-            helped,
-            self.learnt.last_at,
-        )
+        obeyed = [job.obeyed_at(now) for job in self.nodes.values()]
+        look = self._looks.take(obeyed, helped, self.learnt.last_at)
         run_times = self.learnt.run_times()
         self.decision = decide(self.config, self.state, look.snapshot, unix(now), run_times)
         self.state = self.decision.state
         if problems := self.decision.law_problems:
             self.law_problem = problems[0]
-            self.twin.count("failed_laws")
+            self.twin.counts["failed_laws"] += 1
         self.learnt.look(look.snapshot.taken_at, look.ages, look.new_ages)
         self._publish(self.decision.plan, now)
 
     def _publish(self, plan: Plan, now: float) -> None:
-        before = self._published.targets if self._published is not None else {}
         published = Published(plan, {target.node: target for target in plan.targets})
-        self._published = published
+        before, self._targets = self._targets, published.targets
         names = before.keys() | published.targets.keys()
         changed = sum(before.get(name) != published.targets.get(name) for name in names)
-        self.twin.count("plans")
-        self.twin.count("changed_targets", changed)
+        self.twin.counts["plans"] += 1
+        self.twin.counts["changed_targets"] += changed
         self.twin.at(now + self.loop.transport_seconds, partial(self._arrive, published))
 
     # ---- the nodes
 
     def _arrive(self, published: Published, now: float) -> None:
-        before = self._readable.targets if self._readable is not None else {}
-        self._readable = published
-        for name in sorted(before.keys() | published.targets.keys()):
+        names = {*self._named, *published.targets}
+        self._readable, self._named = published, published.targets
+        for name in sorted(names):
             job = self.nodes.get(name)
             if job is not None and job.acts:
                 self._schedule(job, now)
@@ -193,10 +165,8 @@ class Steering:
 
     def _run(self, job: JobCtl, now: float) -> None:
         job.next_run = inf
-        target = None
-        if self._readable is not None:
-            target = self._readable.target_of(job.node.spec.name, now)
-            job.sequence = self._readable.plan.sequence
+        target = self._readable.target_of(job.node.spec.name, now)
+        job.sequence = self._readable.plan.sequence
         if target != job.target:
             job.target = target
             self.twin.set_target(job.node, target)

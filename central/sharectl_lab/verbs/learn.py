@@ -15,7 +15,7 @@ from sharectl.cli import options
 if TYPE_CHECKING:  # a start loads no YAML
     from sharectl_lab.study.many import Result, Task
     from sharectl_lab.study.run import Episode
-    from sharectl_lab.study.training import Case, Evaluate, Generation, Weights
+    from sharectl_lab.study.training import Case, Evaluate, Weights
 
 _MOST = 10_000
 _EPILOG = """\
@@ -122,9 +122,9 @@ def _results(tasks: Sequence[Task[Result]], processes: int) -> list[Result]:
     return [result for result in results if result is not None]
 
 
-def _note(generation: Generation) -> None:
+def _note(generation: int, best_score: float) -> None:
     if sys.stderr.isatty():
-        options.say([f"generation {generation.number}: best score {generation.best_score:.5f}"])
+        options.say([f"generation {generation}: best score {best_score:.5f}"])
 
 
 VERBS = {"learn": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

@@ -207,7 +207,7 @@ def _simulated(arguments: argparse.Namespace, scenario: Scenario, strategies: An
     seeds = tuple(range(scenario.seed, scenario.seed + arguments.seeds))
     for strategy in strategies:
         # A wrong setting is refused before anything runs.
-        scenario.plan_config(strategy.control)
+        scenario.plan_config(strategy.control_settings)
         refuse_endless(scenario, strategy, scenario.end_seconds)
     omissions = notes_of(scenario)
     tasks: list[Any] = [

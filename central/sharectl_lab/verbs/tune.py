@@ -140,11 +140,9 @@ def _evaluation(arguments: argparse.Namespace, episode: Episode, progress: Progr
 
     trial.cargo_of(episode, ())
     queue, cargo = Queue(arguments.access_point), partial(trial.cargo_of, episode)
-
-    def say(line: str) -> None:
-        options.say([line])
-
-    return OnPool(queue, arguments.folder, cargo, dict(arguments.submit), say, progress)
+    submit = dict(arguments.submit)
+    say = options.say
+    return OnPool(queue, arguments.folder, cargo, submit, lambda line: say([line]), progress)
 
 
 VERBS = {"tune": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

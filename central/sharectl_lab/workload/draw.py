@@ -67,7 +67,7 @@ class Workload(Protocol):
 
     @property
     def kinds(self) -> Sequence[JobKind]:
-        """Kinds of its jobs; may grow with the arrivals."""
+        """Kinds of its jobs."""
 
     @property
     def factories(self) -> Sequence[PilotFactory]:
@@ -103,13 +103,13 @@ class Phase:
             begin += floor((now - begin) / period) * period
         return begin <= now < begin + self.length_hours * HOUR_SECONDS
 
-    def changes(self) -> Iterator[tuple[float, bool]]:
-        """Times at which it begins and ends, seconds, and if it begins."""
+    def changes(self, mark: int) -> Iterator[tuple[float, int, bool]]:
+        """Times at which it begins and ends, seconds, with ``mark`` and True if it begins."""
         begin, length = self.begin_hours * HOUR_SECONDS, self.length_hours * HOUR_SECONDS
         for number in [0] if self.every_hours is None else count():
             start = begin + number * (self.every_hours or 0.0) * HOUR_SECONDS
-            yield start, True
-            yield start + length, False
+            yield start, mark, True
+            yield start + length, mark, False
 
 
 @dataclass(frozen=True)
@@ -202,10 +202,7 @@ class PilotFactory:
 
 
 class DrawnWorkload:
-    """Jobs of streams until a time, of a seed; a `Workload` for one run.
-
-    Every factory has a kind that is its alone, so that the pending jobs of a kind are its own.
-    """
+    """Jobs of streams until a time, of a seed; each factory has a kind that is its alone."""
 
     def __init__(self, streams: Sequence[JobStream], seed: int, until_seconds: float) -> None:
         self.kinds: list[JobKind] = []
@@ -263,7 +260,7 @@ def _arrivals(
 def _pieces(phases: Sequence[Phase], until_seconds: float) -> Iterator[tuple[float, float]]:
     """End and factor of each piece of time, from 0 to ``until_seconds``, in which none changes."""
     changes = heapq.merge(
-        *(_numbered(number, phase) for number, phase in enumerate(phases)),
+        *(phase.changes(number) for number, phase in enumerate(phases)),
         [(until_seconds, -1, False)],
     )
     active: set[int] = set()
@@ -275,7 +272,3 @@ def _pieces(phases: Sequence[Phase], until_seconds: float) -> Iterator[tuple[flo
         if at >= until_seconds:
             return
         (active.add if begins else active.discard)(number)
-
-
-def _numbered(number: int, phase: Phase) -> Iterator[tuple[float, int, bool]]:
-    return ((at, number, begins) for at, begins in phase.changes())

@@ -89,27 +89,18 @@ class LoggedWorkload:
     def _all(self, jobs: Sequence[LoggedJob], seed: int, until_seconds: float) -> Iterator[Arrival]:
         source = self._source
         start = min((job.submitted_at for job in jobs), default=0.0)
-        mapped = ((job, source.account_of(source.name_of(job))) for job in jobs)
-        taken: Iterator[LoggedJob] = (
-            job._replace(
-                submitted_at=job.submitted_at - start,
-                run_seconds=job.run_seconds * source.run_time_factor,
-                group=account.lower(),
-            )
-            for job, account in mapped
-            if account is not None and self._is_within(job.submitted_at - start, until_seconds)
-        )
-        if source.multicore is not None:
-            taken = as_multicore(taken, source.multicore, seed)
-        for job in taken:
+        taken: list[LoggedJob] = []
+        for job in jobs:
+            at, account = job.submitted_at - start, source.account_of(source.name_of(job))
+            if account is not None and at < until_seconds:
+                seconds = job.run_seconds * source.run_time_factor
+                row = job._replace(submitted_at=at, run_seconds=seconds, group=account.lower())
+                taken.append(row)
+            elif account is not None:
+                self.left_out[AFTER] += 1
+        rule = source.multicore
+        for job in taken if rule is None else as_multicore(iter(taken), rule, seed):
             yield Arrival(job.submitted_at, self._place(job), job.run_seconds)
-
-    def _is_within(self, at: float, until_seconds: float) -> bool:
-        """Return whether a time is simulated; counts jobs of other times."""
-        if at < until_seconds:
-            return True
-        self.left_out[AFTER] += 1
-        return False
 
     def _place(self, job: LoggedJob) -> int:
         memory_mib = ceil(job.memory_mib * self._source.memory_factor)

@@ -11,7 +11,7 @@ from sharectl_lab.scenarios.file import scenario_of
 from sharectl_lab.scenarios.strategies import USUAL, read_strategies
 from sharectl_lab.study.begin import begin_of
 from sharectl_lab.study.run import simulate
-from sharectl_lab.twin.answers import shortfall_hs06
+from sharectl_lab.twin.answers import missing_hs06
 from sharectl_lab.twin.bound import least_shortfalls_hs06
 
 STRATEGIES = read_strategies(f"{','.join(USUAL)},live:period_seconds=60")
@@ -66,7 +66,7 @@ def test_no_strategy_without_evictions_lies_below_the_bound(text: str, seed: int
     for strategy in STRATEGIES:
         outcome = simulate(scenario, strategy, seed, equal_start=True)
         assert outcome.evicted_jobs == 0
-        missing = [fsum(parts) for parts in zip(*map(shortfall_hs06, outcome.groups.values()))]
+        missing = missing_hs06(outcome)
         least = least_shortfalls_hs06(begin, fsum(outcome.idle_core_seconds.values()))
         assert len(missing) == len(least) == begin.intervals
         below = [n for n, pair in enumerate(zip(missing, least)) if pair[0] < pair[1] - 1e-6]

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
 from sharectl_lab.twin.pool import Claim, ShapedKind, SimSlot
-from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.settings import Access, Negotiator
 from sharectl_lab.twin.start import SlotTarget, StartKnobs
+from sharectl_lab.workload.draw import Arrival, JobKind
+from tests.steered import Listed
 
 KINDS = (
     JobKind("alice", "ann", 1, 1000),
@@ -36,18 +38,6 @@ CORES = sum(node.cores for node in NODES)
 HORIZON = 4000.0
 
 
-class Jobs(NamedTuple):
-    """Workload of listed jobs."""
-
-    jobs: tuple[Arrival, ...]
-    kinds: tuple[JobKind, ...] = KINDS
-    factories: tuple[()] = ()
-
-    def arrivals(self) -> Iterator[Arrival]:
-        """Jobs in the order of their times."""
-        return iter(self.jobs)
-
-
 class Action(NamedTuple):
     """Change of a node at a time."""
 
@@ -58,14 +48,13 @@ class Action(NamedTuple):
     cap_cores: int
 
 
-def listed(rows: list[tuple[int, int, int]]) -> Jobs:
+def listed(rows: list[tuple[int, int, int]]) -> Listed:
     """Jobs of a time, kind and run time; `number_of` tells them apart by the run time."""
-    return Jobs(
-        tuple(
-            Arrival(float(at), kind, seconds + number / NUMBERED)
-            for number, (at, kind, seconds) in enumerate(sorted(rows))
-        )
+    jobs = (
+        Arrival(float(at), kind, seconds + number / NUMBERED)
+        for number, (at, kind, seconds) in enumerate(sorted(rows))
     )
+    return Listed(KINDS, tuple(jobs))
 
 
 def number_of(run_seconds: float) -> int:
@@ -143,10 +132,10 @@ def act(twin: Twin, action: Action) -> None:
         for claim in node.claims():
             twin.evict(claim)
     else:
-        (twin.drain if action.what == "drain" else twin.resume)(node)
+        twin.set_draining(node, draining=action.what == "drain")
 
 
-def run(setup: Setup, jobs: Jobs, changes: list[Action]) -> Iterator[Twin]:
+def run(setup: Setup, jobs: Listed, changes: list[Action]) -> Iterator[Twin]:
     """Twin at each of some times, the changes made."""
     twin = Twin(setup, jobs)
     for change in changes:
@@ -158,7 +147,7 @@ def run(setup: Setup, jobs: Jobs, changes: list[Action]) -> Iterator[Twin]:
 
 @settings(max_examples=60, deadline=None)
 @given(setups, arrivals, actions)
-def test_no_core_is_given_twice(setup: Setup, jobs: Jobs, changes: list[Action]) -> None:
+def test_no_core_is_given_twice(setup: Setup, jobs: Listed, changes: list[Action]) -> None:
     """Free and claimed resources of a slot are what the slot has, none below 0."""
     for twin in run(setup, jobs, changes):
         for slot in twin.slots:
@@ -178,7 +167,7 @@ def test_no_core_is_given_twice(setup: Setup, jobs: Jobs, changes: list[Action])
 
 @settings(max_examples=60, deadline=None)
 @given(setups, arrivals, actions)
-def test_no_job_is_lost_or_runs_twice(setup: Setup, jobs: Jobs, changes: list[Action]) -> None:
+def test_no_job_is_lost_or_runs_twice(setup: Setup, jobs: Listed, changes: list[Action]) -> None:
     """Jobs that came are pending, run or have ended, each once, after their whole run time."""
     ended: list[float] = []
 
@@ -208,7 +197,7 @@ def test_no_job_is_lost_or_runs_twice(setup: Setup, jobs: Jobs, changes: list[Ac
 @settings(max_examples=60, deadline=None)
 @given(setups, arrivals, actions)
 def test_every_core_second_is_used_or_idle_for_one_cause(
-    setup: Setup, jobs: Jobs, changes: list[Action]
+    setup: Setup, jobs: Listed, changes: list[Action]
 ) -> None:
     """Core-seconds of groups and of the causes of idle cores add up to the pool's."""
     for twin in run(setup, jobs, changes):
@@ -227,7 +216,9 @@ def test_every_core_second_is_used_or_idle_for_one_cause(
 
 @settings(max_examples=60, deadline=None)
 @given(setups, arrivals, actions)
-def test_the_accountant_charges_what_runs(setup: Setup, jobs: Jobs, changes: list[Action]) -> None:
+def test_the_accountant_charges_what_runs(
+    setup: Setup, jobs: Listed, changes: list[Action]
+) -> None:
     """Usage of a submitter is the weight of its claims."""
     weight = setup.negotiator.slot_weight
     for twin in run(setup, jobs, changes):
@@ -238,7 +229,8 @@ def test_the_accountant_charges_what_runs(setup: Setup, jobs: Jobs, changes: lis
                 for claim in slot.claims
                 if claim.kind.submitter == kind.submitter
             )
-            assert abs(twin.accountant.usage(kind.submitter) - held) < 1e-6
+            used = twin.accountant.usages.get(kind.submitter, 0.0)
+            assert abs(used - held) < 1e-6
 
 
 @settings(max_examples=60, deadline=None)
@@ -246,7 +238,7 @@ def test_the_accountant_charges_what_runs(setup: Setup, jobs: Jobs, changes: lis
 def test_a_live_cap_is_never_passed(setup: Setup, seconds: list[int], cap_cores: int) -> None:
     """While a target stands, the held-back group gets no core above its cap."""
     setup = replace(setup, start=StartKnobs(actuation="live"))
-    jobs = Jobs(tuple(Arrival(0.0, 0, float(time)) for time in seconds))
+    jobs = Listed(KINDS, tuple(Arrival(0.0, 0, float(time)) for time in seconds))
     twin = Twin(setup, jobs)
     twin.set_target(twin.nodes[0], SlotTarget("alice", cap_cores, "cms", 8, HORIZON))
     (slot,) = twin.nodes[0].slots

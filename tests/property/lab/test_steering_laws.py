@@ -94,14 +94,14 @@ def test_a_look_joins_single_jobs_as_records_do(seed: int, strategy: str, period
     """Rows of a look, and decisions on them, are those of a row for each job, cycle after cycle."""
     twin, draw = pool(12, seed), Random(seed + 1)
     config, state = replace(CONFIG, strategy=strategy), State()
-    looks, learnt = Looks(twin.nodes, twin.kinds, lambda *_: True), LearntRunTimes(("alice",))
+    looks, learnt = Looks(twin, lambda *_: True), LearntRunTimes(("alice",))
     twin.on_end.append(lambda claim, _: learnt.note_end(claim, unix(claim.started_at)))
     joined_rows = targets = 0
     for cycle in range(1, 8):
         twin.run(cycle * period - draw.random() * 60)
         helped = {stood.target.node: stood.target.helped for stood in state.standing}
         sequences = [state.sequence if one.spec.name in helped else 0 for one in twin.nodes]
-        look = looks.take(twin.now, twin.start_knobs, sequences, helped, learnt.last_at)
+        look = looks.take(sequences, helped, learnt.last_at)
         jobs = single_rows(twin, look.snapshot)
         rows = as_kept(jobs, state.standing)
         assert sorted(look.snapshot.running) == sorted(rows.running)
@@ -120,10 +120,7 @@ def test_a_look_joins_single_jobs_as_records_do(seed: int, strategy: str, period
 def test_run_times_are_those_that_the_ledger_observes(seed: int) -> None:
     """What is learnt from sums of ages is what `observed` learns from two looks at every job."""
     twin, draw = pool(6, seed, most_seconds=9000), Random(seed)
-    looks, learnt = (
-        Looks(twin.nodes, twin.kinds, lambda *_: True),
-        LearntRunTimes(("alice", "lhcb")),
-    )
+    looks, learnt = Looks(twin, lambda *_: True), LearntRunTimes(("alice", "lhcb"))
     twin.on_end.append(lambda claim, _: learnt.note_end(claim, unix(claim.started_at)))
     previous: Optional[Snapshot] = None
     expected = {group: RemainingTimes() for group in ("alice", "lhcb")}
@@ -131,7 +128,7 @@ def test_run_times_are_those_that_the_ledger_observes(seed: int) -> None:
     twin.run(10_000.0)
     for _ in range(6):
         twin.run(twin.now + 100 + draw.random() * 5000)
-        look = looks.take(twin.now, twin.start_knobs, [0] * 6, {}, learnt.last_at)
+        look = looks.take([0] * 6, {}, learnt.last_at)
         learnt.look(look.snapshot.taken_at, look.ages, look.new_ages)
         current = single_rows(twin, look.snapshot)
         if previous is not None:

@@ -67,7 +67,7 @@ def test_six_nodes_whose_half_is_due_to_a_group_that_comes() -> None:
     least: list[float] = []
     with_half_a_core: list[float] = []
     for seed in (1001, 1002, 1003):
-        scenario = twin_scenario(steady(seed, 540.0), Strategy("nothing", ""))
+        scenario = twin_scenario(steady(seed, 540.0), Strategy("", name="nothing"))
         bound = bound_of(scenario, seed, [0.5 * 540 / 3600], 0.0, lambda _part: None)
         assert bound is not None
         least.append(bound.any_idle_rms_hs06)

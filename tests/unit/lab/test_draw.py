@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from sharectl.cadence.laws import constant, parse, weighted
+from sharectl.cadence.laws import parse, weighted
 from sharectl_lab.workload.draw import DrawnWorkload, JobStream, Phase
 
 HOUR = 3600.0
@@ -59,11 +59,7 @@ def test_users_and_access_points_share_the_jobs() -> None:
     jobs = Counter(job.kind for job in workload.arrivals())
     assert sorted(jobs) == list(range(6, 12))
     assert all(count == pytest.approx(1000, abs=150) for count in jobs.values())
+    first = DrawnWorkload([JobStream(at_start=3, users=2)], 1, HOUR).arrivals()
+    assert [(job.at, job.kind) for job in first] == [(0.0, 0), (0.0, 1), (0.0, 0)]
     names = {(kind.submitter, kind.access_point) for kind in workload.kinds}
     assert names == {(f"cms.user{n}", point) for n in (1, 2, 3) for point in (0, 1)}
-
-
-def test_jobs_at_start_come_first() -> None:
-    stream = JobStream(at_start=3, run_time=constant(60), users=2)
-    jobs = list(DrawnWorkload([stream], 1, HOUR).arrivals())
-    assert jobs == [(0.0, 0, 60.0), (0.0, 1, 60.0), (0.0, 0, 60.0)]

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
-
 import pytest
 
 from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
-from sharectl_lab.twin.records import Arrival, JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.settings import Access, Negotiator
 from sharectl_lab.twin.start import SlotTarget, StartKnobs, is_in_grace, is_seen
+from sharectl_lab.workload.draw import Arrival, JobKind
+from tests.steered import Listed
 
 ONE, EIGHT = JobKind("alice", "ann", 1, 100), JobKind("cms", "carl", 8, 800)
 AT_ONCE = Negotiator(base_seconds=0.0, match_seconds=0.0)
 NO_SHARECTL = StartKnobs(enabled=False)
 
 
-class Jobs(NamedTuple):
-    """Listed jobs."""
-
-    kinds: tuple[JobKind, ...]
-    jobs: tuple[Arrival, ...]
-    factories: tuple[()] = ()
-
-    def arrivals(self) -> Iterator[Arrival]:
-        """Jobs in the order of their times."""
-        return iter(self.jobs)
-
-
-def pool(jobs: Jobs, *cores: int, **more: object) -> Twin:
+def pool(jobs: Listed, *cores: int, **more: object) -> Twin:
     """Twin of nodes with so many cores."""
     nodes = tuple(
         NodeSpec(f"wn-{number}", (SlotSpec(count, 1000 * count),), 10.0)
@@ -40,9 +27,9 @@ def pool(jobs: Jobs, *cores: int, **more: object) -> Twin:
     return Twin(Setup(nodes, {"alice": 100.0, "cms": 300.0}, **setup), jobs)  # type: ignore[arg-type]
 
 
-def same(kind: JobKind, count: int, seconds: float, at: float = 0.0) -> Jobs:
+def same(kind: JobKind, count: int, seconds: float) -> Listed:
     """Jobs that are alike."""
-    return Jobs((kind,), (Arrival(at, 0, seconds),) * count)
+    return Listed((kind,), (Arrival(0.0, 0, seconds),) * count)
 
 
 def running(twin: Twin) -> list[int]:
@@ -55,24 +42,20 @@ def done(twin: Twin) -> int:
     return sum(sum(measure.done.values()) for measure in twin.measures.values())
 
 
-def test_an_access_point_fills_the_slot_that_it_was_given() -> None:
-    twin = pool(same(ONE, 6, 1e6), 4, 8)
+@pytest.mark.parametrize(
+    ("access", "first", "second"),
+    [
+        pytest.param(Access(), [4, 2], [4, 2], id="the smaller slot first, and filled"),
+        pytest.param(Access(leftovers=False), [1, 1], [2, 2], id="a slot once in a cycle"),
+        pytest.param(Access(consumption_policy=True), [4, 2], [4, 2], id="several matches"),
+    ],
+)
+def test_slots_are_filled(access: Access, first: list[int], second: list[int]) -> None:
+    twin = pool(same(ONE, 6, 1e6), 4, 8, access=access)
     twin.run(1.0)
-    assert running(twin) == [4, 2], "the smaller slot first (NEGOTIATOR_PRE_JOB_RANK)"
-
-
-def test_without_leftovers_a_cycle_gives_a_slot_once() -> None:
-    twin = pool(same(ONE, 6, 1e6), 4, 8, access=Access(leftovers=False))
-    twin.run(1.0)
-    assert running(twin) == [1, 1]
+    assert running(twin) == first
     twin.run(61.0)
-    assert running(twin) == [2, 2]
-
-
-def test_a_consumption_policy_gives_several_matches_of_a_slot() -> None:
-    twin = pool(same(ONE, 6, 1e6), 4, 8, access=Access(consumption_policy=True))
-    twin.run(1.0)
-    assert running(twin) == [4, 2]
+    assert running(twin) == second
 
 
 @pytest.mark.parametrize(("worklife", "ended"), [(0.0, 12), (350.0, 14), (-1.0, 15)])
@@ -85,7 +68,7 @@ def test_a_claim_runs_job_after_job_until_it_is_old(worklife: float, ended: int)
 
 def test_a_single_core_job_takes_over_the_claim_of_a_multicore_job() -> None:
     kinds = (EIGHT, EIGHT._replace(cores=1, memory_mib=100))
-    jobs = Jobs(kinds, (Arrival(0.0, 0, 100.0), Arrival(0.0, 1, 1000.0)))
+    jobs = Listed(kinds, (Arrival(0.0, 0, 100.0), Arrival(0.0, 1, 1000.0)))
     twin = pool(jobs, 8)
     twin.run(150.0)
     assert running(twin) == [1]
@@ -98,7 +81,7 @@ def test_a_single_core_job_takes_over_the_claim_of_a_multicore_job() -> None:
 
 def test_grace_keeps_single_core_jobs_from_a_new_block() -> None:
     kinds = (EIGHT, ONE)
-    jobs = Jobs(kinds, (Arrival(0.0, 0, 100.0), Arrival(10.0, 1, 1e6)))
+    jobs = Listed(kinds, (Arrival(0.0, 0, 100.0), Arrival(10.0, 1, 1e6)))
     twin = pool(jobs, 8, start=StartKnobs(grace_seconds=300.0))
     twin.run(399.0)
     assert running(twin) == [0]
@@ -115,7 +98,7 @@ def test_mc_grace_has_to_see_the_cores_taken(
     actuation: str, phase: float, starts_at: float
 ) -> None:
     """Cores are free at 100 s, taken at 120 s, and free again at 140 s; grace lasts 300 s."""
-    jobs = Jobs((EIGHT, ONE), (Arrival(0.0, 0, 100.0), Arrival(110.0, 0, 20.0)))
+    jobs = Listed((EIGHT, ONE), (Arrival(0.0, 0, 100.0), Arrival(110.0, 0, 20.0)))
     jobs = jobs._replace(jobs=(*jobs.jobs, Arrival(150.0, 1, 1e6)))
     twin = pool(jobs, 8, start=StartKnobs(actuation=actuation, grace_seconds=300.0))
     twin.nodes[0].mc_grace_phase = phase
@@ -127,7 +110,7 @@ def test_mc_grace_has_to_see_the_cores_taken(
 
 def test_single_core_jobs_starve_multicore_jobs_unless_a_target_helps() -> None:
     singles = tuple(Arrival(10.0 * number, 0, 150.0) for number in range(2000))
-    jobs = Jobs((ONE, EIGHT), (*singles, Arrival(20_001.0, 0, 1.0)))
+    jobs = Listed((ONE, EIGHT), (*singles, Arrival(20_001.0, 0, 1.0)))
     jobs = jobs._replace(jobs=tuple(sorted((*jobs.jobs, Arrival(500.0, 1, 1e6)))))
     starved = pool(jobs, 12)
     starved.run(15_000.0)
@@ -155,11 +138,11 @@ def test_an_evicted_job_begins_again() -> None:
 def test_nothing_starts_on_a_node_that_is_drained() -> None:
     twin = pool(same(ONE, 20, 100.0), 4)
     twin.run(10.0)
-    twin.drain(twin.nodes[0])
+    twin.set_draining(twin.nodes[0], draining=True)
     twin.run(1000.0)
     assert (done(twin), running(twin)) == (4, [0])
     assert twin.idle.cores["drain"] == 4
-    twin.resume(twin.nodes[0])
+    twin.set_draining(twin.nodes[0], draining=False)
     twin.run(1060.0)
     assert running(twin) == [4]
 
@@ -182,7 +165,7 @@ def test_without_surplus_a_group_stays_within_its_quota() -> None:
     ],
 )
 def test_idle_cores_have_a_cause(kind: JobKind, cause: str) -> None:
-    jobs = Jobs((ONE, kind), (Arrival(0.0, 0, 1e6),) * 4 + (Arrival(0.0, 1, 1e6),) * 4)
+    jobs = Listed((ONE, kind), (Arrival(0.0, 0, 1e6),) * 4 + (Arrival(0.0, 1, 1e6),) * 4)
     twin = pool(jobs, 10)
     twin.run(100.0)
     assert running(twin) == [4]
@@ -197,7 +180,7 @@ def test_idle_cores_that_no_pending_job_asks_for_are_not_wasted() -> None:
 
 
 def test_a_job_waits_from_its_submission_to_its_start() -> None:
-    jobs = Jobs((ONE,), (Arrival(0.0, 0, 10.0), Arrival(30.0, 0, 10.0), Arrival(50.0, 0, 10.0)))
+    jobs = Listed((ONE,), (Arrival(0.0, 0, 10.0), Arrival(30.0, 0, 10.0), Arrival(50.0, 0, 10.0)))
     twin = pool(jobs, 4)
     twin.run(200.0)
     twin.sample(200.0)

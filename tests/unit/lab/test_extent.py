@@ -67,7 +67,7 @@ def test_a_run_of_a_strategy_or_of_more_days_is_refused_before_it_begins(strateg
         Run(replace(scenario, days=days), read_strategies(strategy)[0], 1)
 
 
-@pytest.mark.parametrize("name", file.shipped_names())
+@pytest.mark.parametrize("name", file.SHIPPED)
 def test_a_year_of_a_shipped_scenario_is_allowed(name: str) -> None:
     scenario = replace(file.load(name), days=365.0, warmup_hours=365 * 24.0)
     steps = sum(steps for _, steps in steps_of(scenario, scenario.end_seconds))

@@ -7,18 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.cadence.file import HISTORY_NO_TIME, history_jobs
-from sharectl.cadence.file import NO_SUBMISSION as HISTORY_NO_SUBMISSION
+from sharectl.cadence.file import history_jobs
 from sharectl.cadence.run_times import LoggedJob
 from sharectl.errors import ConfigError, InputError
 from sharectl_lab.scenarios import file as scenario_file
 from sharectl_lab.scenarios import swf
 from sharectl_lab.workload.draw import JobKind
-from sharectl_lab.workload.logged import AFTER, LoggedWorkload, LogSource, Multicore
+from sharectl_lab.workload.logged import AFTER, LoggedWorkload, LogSource
 
-PLACES = [folder / "shared" / "data" / "LCG.swf.gz" for folder in Path(__file__).parents]
-LOG = next((path for path in PLACES if path.exists()), None)
-"""A log of 11 days, beside the checkout."""
 FILE = Path("log.swf")
 ROWS = """\
 ; Version: 2.2
@@ -56,11 +52,7 @@ def test_jobs_of_a_log_may_lack_all_but_their_times(tmp_path: Path) -> None:
     assert left_out == {swf.NO_SUBMISSION: 1, swf.NO_TIME: 1}
 
 
-BROKEN = ("rubbish", "1e12", "nan", "-7")
-"""Fields of a log."""
-
-
-@pytest.mark.parametrize("field", BROKEN)
+@pytest.mark.parametrize("field", ["rubbish", "1e12", "nan", "-7"])
 def test_a_broken_row_is_an_error_with_its_line(tmp_path: Path, field: str) -> None:
     path = _swf(tmp_path, f"{ROWS}6 100 -1 {field} 1 -1 -1 -1 100 -1 1 7 3 -1 2 1 -1 -1\n1 2 3\n")
     with pytest.raises(InputError) as refused:
@@ -70,21 +62,12 @@ def test_a_broken_row_is_an_error_with_its_line(tmp_path: Path, field: str) -> N
 
 
 def test_a_history_is_submitted_again(tmp_path: Path) -> None:
-    ad = {
-        "RemoteWallClockTime": 90.0,
-        "NumShadowStarts": 3,
-        "RequestCpus": 8,
-        "QDate": 1700000000,
-        "RequestMemory": 4000,
-        "Owner": "alice",
-        "AccountingGroup": "CMS.prod.alice",
-    }
     path = tmp_path / "jobs.json"
-    path.write_text(json.dumps([ad, {**ad, "QDate": None}, {**ad, "RemoteWallClockTime": 0}]))
-    left_out: Counter[str] = Counter()
-    job = LoggedJob(1700000000, 30, 8, 4000, "alice", "cms.prod", "")
-    assert history_jobs(path, left_out) == [job] * 3
-    assert left_out == {HISTORY_NO_SUBMISSION: 1, HISTORY_NO_TIME: 1}
+    names = {"Owner": "alice", "AccountingGroup": "CMS.prod.alice"}
+    times = {"RemoteWallClockTime": 90.0, "QDate": 1700000000}
+    path.write_text(json.dumps([{"RequestCpus": 8, "RequestMemory": 4000, **names, **times}]))
+    job = LoggedJob(1700000000, 90, 8, 4000, "alice", "cms.prod", "")
+    assert history_jobs(path, Counter()) == [job]
 
 
 def _jobs() -> list[LoggedJob]:
@@ -133,7 +116,7 @@ groups: {cms: {pledge_hs06: 1}}
 swf: {file: log.swf.gz, groups: {3: cms, "*": other}, multicore: {ratio: 1, cores: 2}}
 """
     scenario = scenario_file.parse(text, "mine.yaml", tmp_path)
-    assert len(list(scenario.workload().arrivals())) == 3
+    assert [job.at for job in scenario.workload().arrivals()] == [0.0, 60.0, 70.0]
     assert {kind.account for kind in scenario.workload().kinds} == {"cms", "other"}
     some = scenario_file.parse(text.replace('"*"', "5"), "mine.yaml", tmp_path)
     assert some.notes == (
@@ -143,16 +126,3 @@ swf: {file: log.swf.gz, groups: {3: cms, "*": other}, multicore: {ratio: 1, core
     )
     with pytest.raises(ConfigError, match=r"mine.yaml: swf.groups: no job .* some of 3, 4, or"):
         scenario_file.parse(text.replace("3:", "7:").replace('"*"', "5"), "mine.yaml", tmp_path)
-
-
-def test_a_real_log_is_read() -> None:
-    if LOG is None:
-        pytest.skip("the log is not on this machine")
-    left_out: Counter[str] = Counter()
-    jobs = swf.swf_jobs(LOG, left_out)
-    assert (len(jobs), left_out) == (187_520, {swf.NO_TIME: 521})
-    source = LogSource(FILE, multicore=Multicore(ratio=0.5))
-    arrivals = list(LoggedWorkload(jobs, source, 1, 1e9).arrivals())
-    # Half of the jobs become an eighth as many.
-    assert len(arrivals) == pytest.approx(187_520 * (0.5 + 0.5 / 8), rel=0.01)
-    assert arrivals == sorted(arrivals)

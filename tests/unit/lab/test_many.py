@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from poolbox.waiting import HANG_SECONDS
+from poolbox.waiting import HANG_SECONDS, wait_for
 from sharectl.errors import ConfigError, SharectlError
 from sharectl_lab.study.many import Progress, Task, run_many
 
@@ -70,13 +70,6 @@ def is_gone(pid: int) -> bool:
     return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
-def wait_until(condition: object) -> None:
-    deadline = time.monotonic() + HANG_SECONDS
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("processes", [1, 2])
 def test_results_are_in_the_order_of_the_tasks(processes: int) -> None:
     parts: list[float] = []
@@ -127,12 +120,11 @@ def begun(tmp_path: Path, processes: int) -> tuple[subprocess.Popen[str], list[i
         env={**os.environ, "PYTHONPATH": f"{CHECKOUT}:{CHECKOUT / 'central'}"},
         start_new_session=True,
     )
-    wait_until(
-        lambda: (
-            len([p for p in place.iterdir() if p.read_text()]) == processes
-            or parent.poll() is not None
-        )
-    )
+
+    def are_there() -> bool:
+        return sum(bool(path.read_text()) for path in place.iterdir()) == processes
+
+    wait_for(lambda: are_there() or parent.poll() is not None, "tasks run")
     return parent, [int(path.read_text()) for path in place.iterdir()]
 
 
@@ -154,7 +146,7 @@ def test_a_parent_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
     parent.kill()
     parent.communicate(timeout=HANG_SECONDS)
     assert len(children) == 2
-    wait_until(lambda: all(is_gone(pid) for pid in children))
+    wait_for(lambda: all(is_gone(pid) for pid in children), "the tasks are gone")
 
 
 @pytest.mark.parametrize("processes", [1, 2])

@@ -16,6 +16,7 @@ from sharectl.errors import PoolUnavailableError
 from sharectl_lab.study import trial
 from sharectl_lab.study.on_pool import OnPool, Queue
 from sharectl_lab.study.tuning import Result, Score, Task
+from tests.simulated import SMALL
 
 TASKS = [Task((("control.law", "pid"),), seed) for seed in (1, 2, 3)]
 SCORE = '{"score": {"shortfall_percent": 1.5, "idle_percent": 0.5}}\n'
@@ -85,9 +86,12 @@ def test_an_answer_of_a_node_is_a_score_or_none(tmp_path: Path, value: str) -> N
 
 
 def test_a_job_runs_on_a_python_without_any_package(tmp_path: Path) -> None:
-    episode = trial.episode_of("small-site", "live", 0.001)
+    (tmp_path / "ours.yaml").write_text(SMALL)
+    strategy = f"live:deaf_ratio=0.5:policy={tmp_path}/policy.json"
+    episode = trial.episode_of(str(tmp_path / "ours.yaml"), strategy, 0.001)
     queue = FakeQueue(tmp_path, [("out", SCORE)] * 3)
     evaluated(queue, partial(trial.cargo_of, episode))
+    assert b"pathlib" not in (queue.folder / trial.TASKS).read_bytes()
     done = subprocess.run(
         [sys.executable, "-S", "-m", "sharectl_lab.study.trial", "2"],
         cwd=queue.folder, capture_output=True, check=False, env={},

@@ -4,58 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from bench.twin import scaled
 from sharectl_lab.scenarios import file
-from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import USUAL, read_strategies
 from sharectl_lab.study.run import Run, simulate
 from sharectl_lab.twin.answers import figures_of
-
-TEXT = """
-nodes: [{name: wn, count: 6, cores: 16}]
-groups: {alice: {pledge_hs06: 480}, cms: {pledge_hs06: 480}}
-negotiator: {quotas: static}
-loop: {period_seconds: 120}
-jobs:
-  - {group: alice, run_time: "exponential:3000", keep_pending: 100}
-  - {group: cms, cores: 8, run_time: "constant:6000", keep_pending: 20}
-warmup_hours: 2
-days: 0.5
-"""
-SECONDS = 12 * 3600.0
-
-
-@pytest.fixture
-def scenario() -> Scenario:
-    return file.parse(TEXT, "six-nodes")
-
-
-@pytest.mark.parametrize("name", ["nothing", "static", "grace", "cron", "live"])
-def test_a_run_accounts_for_every_core_second(scenario: Scenario, name: str) -> None:
-    (strategy,) = read_strategies(name)
-    outcome = simulate(scenario, strategy, 1)
-    assert outcome.complete
-    assert (outcome.strategy, outcome.seconds) == (name, SECONDS)
-    assert len(outcome.times) == SECONDS / scenario.sample_seconds
-    used = sum(sum(group.cores) for group in outcome.groups.values()) * scenario.sample_seconds
-    idle = sum(outcome.idle_core_seconds.values())
-    assert used + idle == pytest.approx(96 * SECONDS)
-    assert (outcome.plans > 0) == (name in {"cron", "live"})
-
-
-def test_a_run_that_is_interrupted_has_the_figures_until_then(scenario: Scenario) -> None:
-    (nothing,) = read_strategies("nothing")
-
-    def interrupt(done: float) -> None:
-        if done > 0.5:
-            raise KeyboardInterrupt
-
-    outcome = simulate(scenario, nothing, 1, progress=interrupt)
-    assert not outcome.complete
-    assert 0 < outcome.seconds < SECONDS
-    assert len(outcome.groups["cms"].cores) == len(outcome.times)
+from tests.simulated import SMALL
 
 
 def test_where_multicore_work_comes_and_goes_live_has_least_error_and_idles_least() -> None:
@@ -75,7 +29,8 @@ def test_where_multicore_work_comes_and_goes_live_has_least_error_and_idles_leas
         assert live.idle_core_hours < other.idle_core_hours
 
 
-def test_with_an_equal_start_strategies_act_from_one_pool_on(scenario: Scenario) -> None:
+def test_with_an_equal_start_strategies_act_from_one_pool_on() -> None:
+    scenario = file.parse(SMALL, "two-nodes")
     pools: set[tuple[tuple[str, float], ...]] = set()
     later: set[tuple[tuple[str, float], ...]] = set()
     for strategy in read_strategies(",".join(USUAL)):

@@ -9,7 +9,8 @@ import pytest
 
 from sharectl.errors import ConfigError, SettingError
 from sharectl_lab.scenarios import file
-from sharectl_lab.twin.records import JobKind, SlotSpec
+from sharectl_lab.twin.records import SlotSpec
+from sharectl_lab.workload.draw import JobKind
 
 SCENARIO = """\
 summary: three nodes
@@ -89,7 +90,7 @@ def test_a_scenario_of_the_benches_is_read(path: Path) -> None:
     assert file.load(str(path)).groups
 
 
-@pytest.mark.parametrize("name", file.shipped_names())
+@pytest.mark.parametrize("name", file.SHIPPED)
 def test_a_shipped_scenario_is_read(name: str) -> None:
     scenario = file.load(name)
     assert scenario.name == name

@@ -17,6 +17,7 @@ from sharectl_lab.pages.simulation import (
 )
 from sharectl_lab.pages.simulation_page import BEGIN, page
 from sharectl_lab.twin.bound import Bound
+from sharectl_lab.twin.records import Outcome
 from tests.made_outcomes import compared, outcome, simulation
 from tests.unit.report.test_report_page import Words
 
@@ -47,7 +48,21 @@ def test_the_tables(golden: Callable[[str, str], None]) -> None:
         "nothing begun": replace(compared(), outcomes=[]),
     }
     text = "".join(f"==== {name}\n{tables(case)}\n" for name, case in cases.items())
+    swings = [(1, 0.1), (2, 0.5), (3, 0.5)]
+    noisy = [outcome("live", seed, swing=swing) for seed, swing in swings]
+    verdicts = {
+        "killing": better(*(outcome("x", n, swing=0.0, idle=["drain"]) for n in (1, 2, 3))),
+        "alike": better(*(outcome("live", n, swing=0.4) for n in (1, 2, 3))),
+        "noisy": better(*noisy),
+        "one strategy": simulation([outcome("nothing")]),
+    }
+    text += "".join(f"==== {name}\n{verdict(case)}\n" for name, case in verdicts.items())
     golden("report/simulation.txt", text)
+
+
+def better(*others: Outcome) -> Simulation:
+    """Outcomes beside those of `nothing`, with three seeds."""
+    return simulation([*(outcome("nothing", seed, swing=0.4) for seed in (1, 2, 3)), *others])
 
 
 def test_the_words_of_the_page(golden: Callable[[str, str], None]) -> None:
@@ -79,36 +94,6 @@ def test_figures_have_a_line_a_strategy() -> None:
     for key, figure in figures.items():
         drawn = re.findall(r'<path class="line (?!sample)[^>]*><title>([^<]*)', figure)
         assert drawn == ([*names, "bound"] if key.startswith("price") else names), key
-
-
-def better(strategy: str, swing: float, idle: tuple[str, ...] = ("cadence",)) -> Simulation:
-    """It beside `nothing`, with three seeds."""
-    runs = [outcome("nothing", seed, swing=0.4) for seed in (1, 2, 3)]
-    return simulation([*runs, *(outcome(strategy, s, swing=swing, idle=idle) for s in (1, 2, 3))])
-
-
-def test_the_verdict_has_gain_cost_and_bound() -> None:
-    words = " ".join(verdict(with_bound()))
-    assert "Best is live:law=pid: its shortfall is " in words
-    assert "gets below 11.0±1.0 HS06 from this start" in words
-    (killing,) = (line for line in verdict(better("x", 0.0, ("drain",))) if "kills" in line)
-    assert killing == "It kills 2.0±1.0 jobs, which lose 4.0±2.0 core-hours."
-
-
-def test_a_difference_within_the_spread_is_none() -> None:
-    alike = verdict(better("live", 0.4, ("cadence", "fragmentation")))
-    assert alike[0].startswith("No strategy has a smaller shortfall than nothing: ")
-    assert alike[1:] == ["No difference in shortfall beyond the spread: live."]
-    noisy = [
-        outcome("live", seed, swing=0.4 + 0.1 * sign) for seed, sign in ((1, -3), (2, 1), (3, 1))
-    ]
-    runs = [outcome("nothing", seed, swing=0.4) for seed in (1, 2, 3)]
-    assert verdict(simulation([*runs, *noisy]))[0].startswith("No strategy has a smaller")
-
-
-def test_one_seed_and_one_strategy_are_no_comparison() -> None:
-    assert verdict(compared((7,)))[-1].startswith("One seed shows no spread")
-    assert verdict(simulation([outcome("nothing")])) == []
 
 
 def test_names_are_text_everywhere() -> None:

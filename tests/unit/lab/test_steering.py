@@ -8,10 +8,11 @@ import pytest
 from sharectl.model import PendingJobs, PlanLimits
 from sharectl.plan.plan import PlanConfig
 from sharectl_lab.twin.look import EPOCH, Looks
-from sharectl_lab.twin.records import JobKind, NodeSpec, SlotSpec
+from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.settings import Loop
 from sharectl_lab.twin.start import SlotTarget
 from sharectl_lab.twin.steering import Steering
+from sharectl_lab.workload.draw import JobKind
 from tests.steered import Act, FakeTwin, kind, node, wait
 
 KINDS = (kind("alice"), kind("cms", 8))
@@ -65,7 +66,7 @@ def test_a_target_is_renewed_goes_with_the_demand_and_runs_out_without_a_plan() 
     wait(twin, 1, 0)
     twin.run(2900.0)
     assert targets(twin)[2][1] is None
-    assert twin.counts == {"plans": 3, "changed_targets": 2}
+    assert (twin.counts["plans"], twin.counts["changed_targets"]) == (3, 2)
     assert steering.nodes["wn-0"].obeyed_at(twin.now) == 0
 
     twin = full()
@@ -137,8 +138,8 @@ def test_a_look_has_nodes_as_the_collector_knows_them() -> None:
     twin = FakeTwin([node(0, controlled=False), two], KINDS)
     twin.nodes[0].slots[0].room_since = -400.0
     twin.nodes[1].slots[1].room_since = -500.0
-    looks = Looks(twin.nodes, twin.kinds, lambda *_: True)
-    taken = looks.take(0.0, twin.start_knobs, [None, 7], {}).snapshot
+    looks = Looks(twin, lambda *_: True)
+    taken = looks.take([None, 7], {}).snapshot
     assert [(n.name, n.cores, n.memory_mib, n.controlled) for n in taken.nodes] == [
         ("wn-0", 16, 32_768, False),
         ("wn-9", 24, 49_152, True),
@@ -147,8 +148,9 @@ def test_a_look_has_nodes_as_the_collector_knows_them() -> None:
     assert (first.obeyed_sequence, first.grace_cores, first.several_slots) == (None, 16, False)
     assert (second.obeyed_sequence, second.grace_cores, second.several_slots) == (7, 0, True)
     assert (second.multicore_only, second.hs06_per_core) == (True, 12.5)
-    twin.drain(twin.nodes[0])
-    again = looks.take(100.0, twin.start_knobs, [0, 7], {}).snapshot
+    twin.set_draining(twin.nodes[0], draining=True)
+    twin.run(100.0)
+    again = looks.take([0, 7], {}).snapshot
     assert (again.nodes[0].draining, again.nodes[0].grace_cores) == (True, 0)
     assert again.nodes[1] is taken.nodes[1]
 
@@ -165,8 +167,8 @@ def test_pending_jobs_that_no_node_could_run_are_no_demand() -> None:
     twin = FakeTwin([node(0, multicore_only=True)], kinds)
     for number, jobs in enumerate((3, 1, 4, 2, 5, 6)):
         wait(twin, number, jobs)
-    meets = Looks(twin.nodes, twin.kinds, lambda _slot, job: not job.requirements)
-    rows = meets.take(0.0, twin.start_knobs, [0], {}).snapshot.pending
+    meets = Looks(twin, lambda _slot, job: not job.requirements)
+    rows = meets.take([0], {}).snapshot.pending
     assert set(rows) == {
         PendingJobs("alice", 1, 5, 2048, placeable=False),
         PendingJobs("cms", 8, 7, 16_384),
@@ -174,6 +176,6 @@ def test_pending_jobs_that_no_node_could_run_are_no_demand() -> None:
         PendingJobs("cms", 8, 1, 999_999, placeable=False),
         PendingJobs("nobody", 16, 6, 32_768),
     }
-    capped = Looks(twin.nodes, twin.kinds, lambda *_: True, most_cores=8)
-    rows = capped.take(0.0, twin.start_knobs, [0], {}).snapshot.pending
+    capped = Looks(twin, lambda *_: True, most_cores=8)
+    rows = capped.take([0], {}).snapshot.pending
     assert PendingJobs("nobody", 8, 6, 32_768) in rows

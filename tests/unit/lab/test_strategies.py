@@ -45,7 +45,10 @@ def test_the_usual_strategies_are_shipped_and_differ() -> None:
 def test_options_go_to_the_part_that_has_them() -> None:
     strategy = only("live:law=pid:pid.gain=0.5:control.give_up_seconds=600:period_seconds=600")
     settings = ("control.law=pid", "control.pid.gain=0.5", "control.give_up_seconds=600")
-    assert (strategy.control, strategy.loop) == (settings, (("period_seconds", 600.0),))
+    assert (strategy.control_settings, strategy.loop_settings) == (
+        settings,
+        (("period_seconds", 600.0),),
+    )
     assert strategy.loop_of(Loop(deaf_ratio=0.1)) == Loop(600.0, deaf_ratio=0.1)
     both = only("static+defrag:ratio=0.3:machines_per_hour=5")
     assert both.static == Static(0.3)
@@ -64,8 +67,8 @@ def test_a_user_adds_a_strategy_in_a_file(tmp_path: Path) -> None:
     path.write_text(f"summary: ours\nsteering: cron\n{law}\n")
     ours, changed = read_strategies(f"{path},{path}:law=pid")
     settings = ("control.law=ewma", "control.ewma.half_life_seconds=60")
-    assert ours == Strategy("ours", "ours", steering="cron", control=settings)
-    assert (changed.name, changed.control[0]) == ("ours:law=pid", "control.law=pid")
+    assert (ours.name, ours.steering, ours.control_settings) == ("ours", "cron", settings)
+    assert (changed.name, changed.control_settings[0]) == ("ours:law=pid", "control.law=pid")
     named = tmp_path / "live.yaml"
     named.write_text("summary: not the shipped one\n")
     assert problems_of(f"live,{named}") == [f'{named}: another strategy is "live"; rename the file']

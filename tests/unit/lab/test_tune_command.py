@@ -2,65 +2,50 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sharectl.cli.main import main
 from sharectl_lab.study import trial
 from sharectl_lab.study.tuning import Score, Task
 from tests.laws import write_policy
+from tests.simulated import SMALL
+from tests.verbs import Ended, run
 
-SCENARIO = """\
-nodes: [{name: wn, count: 4, cores: 16}]
-groups: {alice: {pledge_hs06: 300}, cms: {pledge_hs06: 300}}
-jobs:
-  - {group: alice, cores: 1, run_time: "exponential:900", keep_pending: 20}
-  - {group: cms, cores: 8, run_time: "exponential:1800", keep_pending: 5}
-control: {deadband_hs06: 0}
-warmup_hours: 1
-days: 0.1
-"""
-SMALL = ("--trials", "2", "--batch", "2", "--seeds", "1", "--cores", "1")
+SIZE = ("--trials", "2", "--batch", "2", "--seeds", "1", "--cores", "1")
 
 
 @pytest.fixture
 def scenario(tmp_path: Path) -> str:
     path = tmp_path / "tiny.yaml"
-    path.write_text(SCENARIO)
+    alike = SMALL.replace("pledge_hs06: 120", "pledge_hs06: 200")
+    path.write_text(f"{alike}control: {{deadband_hs06: 0}}\n")
     return str(path)
 
 
-def run(*arguments: str) -> int:
-    try:
-        return main(["tune", *arguments])
-    except SystemExit as error:
-        return int(str(error.code))
+def tune(*arguments: str) -> Ended:
+    return run(["tune", *arguments])
 
 
 def test_a_search_prints_the_best_settings_beside_the_default(
-    scenario: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    scenario: str, tmp_path: Path
 ) -> None:
-    arguments = (scenario, "--over", "control.law,loop.period_seconds=300..3600", *SMALL)
-    assert run(*arguments) == 0
-    text = capsys.readouterr().out
+    arguments = (scenario, "--over", "control.law,loop.period_seconds=300..3600", *SIZE)
+    text = tune(*arguments).out
     assert "tiny.yaml, live, 0.1 days; seeds 1 to 1, confirmed on 2 to 2" in text
     rows = [line.split() for line in text.splitlines()]
     assert ["default", "latest", "300"] in [row[:3] for row in rows]
     folder = str(tmp_path / "kept")
-    assert run(*arguments, "--json", "-o", folder) == 0
-    first = json.loads(capsys.readouterr().out)
+    first = tune(*arguments, "--json", "-o", folder).json
     journal = (tmp_path / "kept" / "trials.jsonl").read_text()
     assert len(journal.splitlines()) == 1 + 3 + 3
-    assert run(*arguments, "--json", "-o", folder) == 0
-    assert json.loads(capsys.readouterr().out) == first
+    assert tune(*arguments, "--json", "-o", folder).json == first
     assert (tmp_path / "kept" / "trials.jsonl").read_text() == journal
     assert first["default"]["confirmed"]["mean"] > 0
-    assert run(*arguments, "--strategy", "cron", "-o", folder) == 65
-    assert "trials.jsonl: has trials of another" in capsys.readouterr().err
+    other = tune(*arguments, "--strategy", "cron", "-o", folder)
+    assert (other.code, "trials.jsonl: has trials of another" in other.err) == (65, True)
 
 
 def test_settings_reach_the_twin(scenario: str) -> None:
@@ -81,24 +66,6 @@ def test_settings_reach_the_twin(scenario: str) -> None:
     assert "pidd" in problem
 
 
-def test_nodes_get_the_scenario_without_paths(
-    scenario: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A node has no other file, and the same score."""
-    episode = trial.episode_of(scenario, "live:law=pid", 0.1)
-    task = Task((("loop.deaf_ratio", 0.5),), 1)
-    files = trial.cargo_of(episode, [task])
-    assert files.keys() == {trial.TASKS}
-    assert str(tmp_path).encode() not in files[trial.TASKS]
-    node = tmp_path / "node"
-    node.mkdir()
-    (node / trial.TASKS).write_bytes(files[trial.TASKS])
-    score = trial.run(episode, task, lambda _part: None)
-    assert isinstance(score, Score)
-    monkeypatch.chdir(node)
-    assert trial.answer_of(0) == {"score": score._asdict()}
-
-
 def test_scores_go_with_the_content_of_a_policy(scenario: str, tmp_path: Path) -> None:
     path = write_policy(tmp_path)
     episode = trial.episode_of(scenario, f"live:law=learned:policy={path}")
@@ -109,35 +76,28 @@ def test_scores_go_with_the_content_of_a_policy(scenario: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("arguments", "words"),
     [
-        (("--over", "control.give_up_second"), 2, "did you mean control.give_up_seconds?"),
-        (("--over", "control.law=pidd"), 2, '"pidd" is no value of it; did you mean pid?'),
-        (("--over", "control.max_nodes=0.5..9"), 2, "write a whole number, "),
-        (("--over", "pool.collector"), 2, "is no key of a simulated pool"),
-        (("--over", "control.law", "--strategy", "nothing"), 2, "has no control"),
-        (("--over", "control.law", "--strategy", "live,cron"), 2, "is several"),
-        (("--over", "control.law", "--trials", "0"), 2, "write a whole number from 1 to"),
-        (("--over", "control.law", "--on-pool"), 2, "--on-pool needs -o DIR"),
-        (("--over", "control.law", "--submit", "x"), 2, "write COMMAND=VALUE"),
+        (("--over", "control.give_up_second"), "did you mean control.give_up_seconds?"),
+        (("--over", "control.law", "--strategy", "nothing"), "has no control"),
+        (("--over", "control.law", "--strategy", "live,cron"), "is several"),
+        (("--over", "control.law", "--trials", "0"), "write a whole number from 1 to"),
+        (("--over", "control.law", "--on-pool"), "--on-pool needs -o DIR"),
+        (("--over", "control.law", "--submit", "x"), "write COMMAND=VALUE"),
     ],
 )
 def test_wrong_arguments_are_refused_with_a_remedy(
-    arguments: tuple[str, ...],
-    code: int,
-    words: str,
-    scenario: str,
-    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...], words: str, scenario: str
 ) -> None:
-    assert run(scenario, *arguments) == code
-    assert words in capsys.readouterr().err
+    ended = tune(scenario, *arguments)
+    assert (ended.code, words in ended.err) == (2, True)
 
 
 def test_a_missing_scenario_or_library_ends_with_its_code(
-    scenario: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    scenario: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("small-sit", "--over", "control.law") == 78
-    assert "small-site" in capsys.readouterr().err
+    ended = tune("small-sit", "--over", "control.law")
+    assert (ended.code, "small-site" in ended.err) == (78, True)
     monkeypatch.setitem(sys.modules, "optuna", None)
-    assert run(scenario, "--over", "control.law") == 69
-    assert "pip install 'sharectl[lab]'" in capsys.readouterr().err
+    ended = tune(scenario, "--over", "control.law")
+    assert (ended.code, "pip install 'sharectl[lab]'" in ended.err) == (69, True)
