@@ -16,11 +16,10 @@ from sharectl.condor.configuration import words_of
 from sharectl.condor.daemons import (
     LOCATION,
     PARTITIONABLE,
-    UNSET,
     Location,
     bindings,
+    knobs_of_daemon,
     location_of,
-    macros,
     query,
     schedd,
     why_silent,
@@ -68,8 +67,6 @@ MOST_ASKED = 8
 """Execute points that are asked for their knobs."""
 _MOST_NAMES = 50
 """Job transforms and submit requirements of an access point that are read."""
-_MOST_CHARACTERS = 65_536
-"""Text of a knob that is read."""
 _STEPS_SECONDS = (CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
 GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
 """Knobs of an access point that say who may choose a job's group."""
@@ -230,14 +227,7 @@ def ask_daemons(
 
 def knobs(location: Location, names: Iterable[str]) -> dict[str, str]:
     """Knobs of a running daemon that are set: name, lower case -> text."""
-    configuration = macros(location)
-    written = {name.lower(): name for name in configuration}
-    values = {
-        name.lower(): str(configuration.get(written[name.lower()]))[:_MOST_CHARACTERS]
-        for name in names
-        if name.lower() in written
-    }
-    return {name: value for name, value in values.items() if value.lower() not in UNSET}
+    return knobs_of_daemon(location, {name.lower() for name in names}.__contains__)
 
 
 def _of_access_point(location: Location) -> dict[str, str]:

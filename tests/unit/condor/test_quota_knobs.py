@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sharectl.condor.negotiator import groups_of_knobs
+from sharectl.condor.negotiator import GroupQuota, groups_of_knobs
 from sharectl.errors import InputError
-from sharectl.shares.pledges import Group
 from sharectl.words import Problems
 from tests.quota_knobs import knobs_of
 
@@ -21,8 +20,8 @@ def test_no_more_problems_than_people_read() -> None:
     assert lines[-1].endswith("and 477 more like this)")
 
 
-def knobs(text: str, pool_weight: float | None = None) -> list[Group]:
-    return groups_of_knobs(knobs_of(text), "f", pool_weight)
+def knobs(text: str, pool_weight: float | None = None) -> dict[str, GroupQuota]:
+    return groups_of_knobs(knobs_of(text), "negotiator", pool_weight)
 
 
 KNOBS = """\
@@ -44,19 +43,19 @@ CPUS = lots
 
 
 def test_groups_of_knobs() -> None:
-    assert knobs(KNOBS, 20.0) == [
-        Group("atlas", 8.0, 0.0, "regroup"),
-        Group("cms", 4.0, 0.0, "no"),
-        Group("cms.prod", 2.0, 0.0, "byquota"),
-        Group("lhcb", 4.0, 0.0, "byquota"),
-    ]
-    assert {group.name: group.quota for group in knobs(KNOBS)}["atlas"] is None
+    assert knobs(KNOBS, 20.0) == {
+        "atlas": (8.0, "regroup"),
+        "cms": (4.0, "no"),
+        "cms.prod": (2.0, "byquota"),
+        "lhcb": (4.0, "byquota"),
+    }
+    assert knobs(KNOBS)["atlas"].weight is None
     beyond_one = "GROUP_QUOTA_DYNAMIC_a = 0.75\nGROUP_QUOTA_DYNAMIC_b = 0.5"
-    assert [group.quota for group in knobs(beyond_one, 10.0)] == [6, 4]
+    assert [group.weight for group in knobs(beyond_one, 10.0).values()] == [6, 4]
 
 
 @pytest.mark.parametrize(
-    ("text", "places"),
+    ("text", "faults"),
     [
         # The negotiator ends on a boolean that is none.
         (
@@ -65,12 +64,20 @@ def test_groups_of_knobs() -> None:
                 "GROUP_QUOTA_DYNAMIC_d = x\nGROUP_AUTOREGROUP = maybe\n"
                 "GROUP_ACCEPT_SURPLUS_a = yes\n"
             ),
-            ["f:1", "f:2", "f:3", "f:4", "f:5", "f:6"],
+            [
+                "GROUP_QUOTA_a is 'lots'",
+                "GROUP_QUOTA_b is '-1'",
+                "GROUP_QUOTA_c is 'inf'",
+                "GROUP_QUOTA_DYNAMIC_d is 'x'",
+                "GROUP_AUTOREGROUP is 'maybe'",
+                "GROUP_ACCEPT_SURPLUS_a is 'yes'",
+            ],
         ),
-        ("GROUP_NAMES = cms\nCPUS = 4\nGROUP_QUOTA_ = 4\n", ["f"]),
+        ("GROUP_NAMES = cms\nCPUS = 4\nGROUP_QUOTA_ = 4\n", ["no quota in it; write GROUP_QUOTA_"]),
     ],
 )
-def test_invalid_knobs_of_quotas_are_named_with_their_lines(text: str, places: list[str]) -> None:
+def test_all_invalid_knobs_of_quotas_are_named(text: str, faults: list[str]) -> None:
     with pytest.raises(InputError) as raised:
         knobs(text)
-    assert sorted(problem.split(": ")[0] for problem in raised.value.problems) == places
+    for problem, fault in zip(raised.value.problems, faults, strict=True):
+        assert problem.startswith(f"negotiator: {fault}")

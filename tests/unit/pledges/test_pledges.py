@@ -53,7 +53,7 @@ def problem_of(pledged: Pledged) -> str:
 
 def write_copy(path: Path, text: str, asked_at: int = NOW, name: str | None = None) -> None:
     """Keep knobs as those that the negotiator had last."""
-    copy = KnobsCopy(name, asked_at, tuple(knobs_of(text)))
+    copy = KnobsCopy(name, asked_at, knobs_of(text))
     Document(path, 2**22).replace(asdict(copy))
 
 
