@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Optional, get_args, get_origin
 
@@ -31,8 +30,8 @@ _EXAMPLES = {
     "file": "such as file: /shared/sharectl.txt",
 }
 """Required key → example; others are shown by their name."""
-_SCIENTIFIC = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{0,20})?[eE][-+]?[0-9]{1,2}")
-"""Number such as 1e9."""
+_SCIENTIFIC = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{0,20})?[eE][-+]?[0-9]{1,3}")
+"""Number such as 1e9, which YAML 1.1 takes for text."""
 
 
 class Reader:
@@ -172,12 +171,10 @@ class Reader:
 
     def _number(self, key: Key, value: Any, path: ValuePath) -> Any:
         kinds = (int,) if key.hint is int else (int, float)
+        if isinstance(value, str) and _SCIENTIFIC.fullmatch(value):
+            number = float(value)
+            value = int(number) if number.is_integer() else number
         if isinstance(value, bool) or not isinstance(value, kinds):
-            if isinstance(value, str) and _SCIENTIFIC.fullmatch(value):
-                number = float(value)
-                if key.admits(number) and (key.hint is float or number.is_integer()):
-                    words = f"{Decimal(value):f}: YAML reads {value} as text"
-                    return self._refuse(value, path, words)
             plain = ", without quotes or a unit" if isinstance(value, str) else ""
             return self._refuse(value, path, f"a {key.range}{plain}")
         if not math.isfinite(value) or not key.admits(value):
