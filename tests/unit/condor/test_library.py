@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from poolbox.errors import DeadlineError
+from poolbox.waiting import wait_for
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, refusal
 
@@ -48,13 +50,11 @@ def test_a_child_that_hangs_ends_with_its_parent(tmp_path: Path) -> None:
             assert parent.poll() is None
         finally:
             parent.send_signal(signal.SIGKILL)
-    end = time.monotonic() + 10
-    while not has_ended(child) and time.monotonic() < end:
-        time.sleep(0.02)
-    ended = has_ended(child)
-    if not ended:
+    try:
+        wait_for(lambda: has_ended(child), "its end")
+    except DeadlineError:
         os.kill(child, signal.SIGKILL)
-    assert ended
+        raise
 
 
 def test_a_process_that_hung_or_died_is_started_again(tmp_path: Path) -> None:
