@@ -82,7 +82,7 @@ _KNOB = re.compile(
 )
 
 
-class GroupQuota(NamedTuple):
+class GroupWeight(NamedTuple):
     """Group of the negotiator that has a quota."""
 
     weight: Optional[float]
@@ -159,7 +159,9 @@ def slots_of(knobs: Knobs) -> Optional[str]:
     return " && ".join(f"({knobs[name]})" for name in _SLOTS if name in knobs) or None
 
 
-def groups_of_knobs(knobs: Knobs, name: str, pool_weight: Optional[float]) -> dict[str, GroupQuota]:
+def groups_of_knobs(
+    knobs: Knobs, name: str, pool_weight: Optional[float]
+) -> dict[str, GroupWeight]:
     """Groups that have a quota, lower case.
 
     ``name`` stands for the knobs in errors; dynamic quotas are shares of ``pool_weight``, the sum
@@ -201,7 +203,7 @@ def groups_of_knobs(knobs: Knobs, name: str, pool_weight: Optional[float]) -> di
     for group in sorted(written):
         own = {kind: group if (kind, group) in by else "" for kind in _SURPLUS}
         policy = next((_SURPLUS[kind] for kind in own if (kind, own[kind]) in on), "no")
-        groups[group] = GroupQuota(effective.get(group), policy)
+        groups[group] = GroupWeight(effective.get(group), policy)
     return groups
 
 

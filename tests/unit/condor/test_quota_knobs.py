@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sharectl.condor.negotiator import GroupQuota, groups_of_knobs
+from sharectl.condor.negotiator import GroupWeight, groups_of_knobs
 from sharectl.errors import InputError
 from sharectl.words import Problems
 from tests.quota_knobs import knobs_of
@@ -20,7 +20,7 @@ def test_no_more_problems_than_people_read() -> None:
     assert lines[-1].endswith("and 477 more like this)")
 
 
-def knobs(text: str, pool_weight: float | None = None) -> dict[str, GroupQuota]:
+def knobs(text: str, pool_weight: float | None = None) -> dict[str, GroupWeight]:
     return groups_of_knobs(knobs_of(text), "negotiator", pool_weight)
 
 
