@@ -321,6 +321,6 @@ def _of_package(name: str, policy: Optional[Path]) -> LawStep:
         raise ConfigError([problem]) from error
 
 
-def _fail(problem: str, *_asked: object) -> NoReturn:
+def _fail(problem: str, *_arguments: object) -> NoReturn:
     """Step of a law that could not be loaded."""
     raise ValueError(problem)
