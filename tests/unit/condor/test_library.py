@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from poolbox.errors import DeadlineError
 from poolbox.waiting import wait_for
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, refusal
+from tests.fakes import Listing
 
 PARENT = """
 import pathlib, sys
@@ -85,9 +85,7 @@ def test_a_command_of_a_configuration_ends_with_its_deadline(tmp_path: Path) -> 
     assert str(program) not in listed.stdout
 
 
-def test_a_refusal_names_the_operators_own_line(
-    tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]], int], None]
-) -> None:
+def test_a_refusal_names_the_operators_own_line(tmp_path: Path, listing: Listing) -> None:
     """HTCondor's texts, also for files that are read through another one, and for a folder's."""
     file = tmp_path / "a.conf"
     file.write_text("A = 1\nFOO BAR\n")

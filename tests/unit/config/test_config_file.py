@@ -21,9 +21,9 @@ from sharectl.errors import ConfigError
 from sharectl.files.yaml import MAX_BYTES, MAX_PROBLEMS, MAX_VALUES
 from sharectl.model import PlanLimits
 from sharectl.words import printable
+from tests.fakes import Listing
 
 GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
-Listing = Callable[[str, Callable[[str], list[str]], int], None]
 LEAST = "groups:\n  cms:   {pledge_hs06: 87100}\n  atlas: {pledge_hs06: 105300}\n"
 PRINTED = """\
 groups:
