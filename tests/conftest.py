@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from poolbox.spec import SUITES
+from sharectl.condor.library import CondorProcess
 from sharectl.report import as_json
 
 settings.register_profile("dev", deadline=None, max_examples=50)
@@ -37,6 +38,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=SUITES,
         help="suite on which tests marked `semantics` run as well",
     )
+
+
+@pytest.fixture(scope="module")
+def htcondor() -> Iterator[CondorProcess]:
+    """HTCondor's library in a process."""
+    with CondorProcess(deadline_seconds=60) as process:
+        yield process
 
 
 @pytest.fixture(autouse=True)

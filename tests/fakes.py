@@ -15,6 +15,9 @@ from sharectl.plan.plan import State
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.waits import RunTimes
 
+Listing = Callable[[str, Callable[[str], Iterable[str]], int], None]
+"""Fixture of tests/conftest.py: name of a golden file, outcome of an input, number of inputs."""
+
 NOW = 1_700_000_000
 
 

@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sharectl.cli.cycle import _record
-from sharectl.condor.negotiator import QuotaKnob
 from sharectl.config.laws import MAX_BYTES
 from sharectl.control.laws import Control
 from sharectl.control.learned import Policy, Training
@@ -114,7 +113,7 @@ def _copies_of_pledges(folder: Path) -> None:
     answer = '{"IT-INFN-CNAF": {"pledges": {"2026": {"Q1": {"cms": {"CPU": 87100}}}}}}'
     server = "https://cric.example.org"
     cric = Copy(f"{server}/{{year}}", f"{server}/2026", NOW, answer, {"cms": pledge})
-    knobs = KnobsCopy(None, NOW, (QuotaKnob("negotiator", "GROUP_QUOTA_cms", "100"),))
+    knobs = KnobsCopy(None, NOW, {"group_quota_cms": "100"})
     warnings: list[str] = []
     keep_copy(folder / "pledges-cric.json", cric, warnings)
     keep_copy(folder / "pledges-negotiator.json", knobs, warnings)

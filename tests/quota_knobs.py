@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from sharectl.condor.negotiator import QuotaKnob
 
-
-def knobs_of(text: str) -> list[QuotaKnob]:
-    """Knobs of quotas in the text; the place of each is ``f:LINE``."""
-    rows = ((number, *line.partition("=")) for number, line in enumerate(text.splitlines(), 1))
-    knobs = (
-        QuotaKnob(f"f:{n}", name.strip(), value.strip()) for n, name, sign, value in rows if sign
-    )
-    return [knob for knob in knobs if any(knob.parts)]
+def knobs_of(text: str) -> dict[str, str]:
+    """Knobs in the text, as a negotiator answers with them."""
+    rows = (line.partition(" = ") for line in text.splitlines())
+    return {name.lower(): value.strip() for name, sign, value in rows if sign}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from sharectl.condor.configuration import ConfigSource, booleans
@@ -19,12 +17,6 @@ TEXTS = {
     ),
     **dict.fromkeys(("undefined", "error", "1/0", "not true"), None),
 }
-
-
-@pytest.fixture(scope="module")
-def htcondor() -> Iterator[CondorProcess]:
-    with CondorProcess() as process:
-        yield process
 
 
 def test_a_text_is_a_boolean_or_not(htcondor: CondorProcess) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -36,14 +36,8 @@ Ad = dict[str, str]
 Rows = list[list[Any]]
 
 
-@pytest.fixture(scope="module")
-def library() -> Iterator[CondorProcess]:
-    with CondorProcess() as process:
-        yield process
-
-
 def values(
-    library: CondorProcess, policy: SlotPolicy, texts: Sequence[str], slot: Ad, jobs: Sequence[Ad]
+    htcondor: CondorProcess, policy: SlotPolicy, texts: Sequence[str], slot: Ad, jobs: Sequence[Ad]
 ) -> Rows:
     """Value of each expression for each job, with the macros of the policy."""
     made, expanded = macros(policy), []
@@ -51,7 +45,7 @@ def values(
         while _MACRO.search(text):
             text = _MACRO.sub(lambda match: made[match[1]], text)  # noqa: PLW2901 - in turn
         expanded.append(text)
-    rows = [row[0] for row in library.evaluate(expanded, [slot], jobs) if row is not None]
+    rows = [row[0] for row in htcondor.evaluate(expanded, [slot], jobs) if row is not None]
     assert len(rows) == len(texts), "each can be read"
     return rows
 
@@ -104,18 +98,18 @@ requests = st.fixed_dictionaries({}, optional={a: st.integers(0, most) for a, mo
 @pytest.mark.parametrize("name", ["fixed_claims", *COUNTED])
 @given(data=st.data())
 def test_the_weight_is_the_claims_of_the_model(
-    library: CondorProcess, name: ModelName, data: st.DataObject
+    htcondor: CondorProcess, name: ModelName, data: st.DataObject
 ) -> None:
     """For every slot and every rest of it, SLOT_WEIGHT has the value W(R)."""
     policy, total, left = data.draw(slots(name))
-    rows = values(library, policy, [weight(policy)], slot_ad(total, left), [{}])
+    rows = values(htcondor, policy, [weight(policy)], slot_ad(total, left), [{}])
     assert rows == [[Model(policy, total).claims(exact(left))]]
 
 
 @pytest.mark.parametrize("name", COUNTED)
 @given(data=st.data(), requested=requests)
 def test_a_claim_consumes_the_charge_of_the_model(
-    library: CondorProcess, name: ModelName, data: st.DataObject, requested: Amounts
+    htcondor: CondorProcess, name: ModelName, data: st.DataObject, requested: Amounts
 ) -> None:
     """CONSUMPTION_<asset> is the charge, also of a request that leaves assets out.
 
@@ -126,7 +120,7 @@ def test_a_claim_consumes_the_charge_of_the_model(
     model, slot, job = Model(policy, total), slot_ad(total, left), job_ad(requested)
     texts = [*consumed(policy).values(), *fit_texts(policy), weight(policy)]
     forged = {**dict.fromkeys(slot, "1"), "PartitionableSlot": "false", **job}
-    rows = values(library, policy, texts, slot, [job, forged])
+    rows = values(htcondor, policy, texts, slot, [job, forged])
     charge = model.charge(exact(requested))
     assert rows[: len(charge)] == [[charge[name]] * 2 for name in consumed(policy)]
     fitting = [row[0] for row in rows[len(charge) : -1]]
@@ -137,7 +131,7 @@ def test_a_claim_consumes_the_charge_of_the_model(
 @pytest.mark.parametrize("name", COUNTED)
 @given(data=st.data(), asset=st.sampled_from(list(MOST)))
 def test_no_hostile_request_is_consumed(
-    library: CondorProcess, name: ModelName, data: st.DataObject, asset: str
+    htcondor: CondorProcess, name: ModelName, data: st.DataObject, asset: str
 ) -> None:
     """A request that is no number, or below 0, has no consumption or a negative one.
 
@@ -149,7 +143,7 @@ def test_no_hostile_request_is_consumed(
         {**job_ad(left), request: text, "RequestX": "error"} for text in (*NO_NUMBERS, *TOO_LARGE)
     ]
     counter = QUANTA.format(asset) if policy.model != "minimum_charge" else asset
-    (row,) = values(library, policy, [consumed(policy)[counter]], slot_ad(total, left), jobs)
+    (row,) = values(htcondor, policy, [consumed(policy)[counter]], slot_ad(total, left), jobs)
     for text, value in zip((*NO_NUMBERS, *TOO_LARGE), row):
         is_number = value not in ("undefined", "error")
         assert not is_number or value < 0 or (text in TOO_LARGE and value > total[counter]), text
@@ -159,7 +153,7 @@ def test_no_hostile_request_is_consumed(
 @example(sizes=(1903, Fraction(951, 1903)), levels=10)
 @example(sizes=(1903, Fraction(1)), levels=10)
 def test_n_of_q_quanta_are_that_part_of_the_slot(
-    library: CondorProcess, sizes: tuple[int, Fraction], levels: int
+    htcondor: CondorProcess, sizes: tuple[int, Fraction], levels: int
 ) -> None:
     """A request r takes floor(V n / Q), n = ceil(r Q / V): never less than r; Q quanta fit."""
     total, part = sizes
@@ -169,19 +163,19 @@ def test_n_of_q_quanta_are_that_part_of_the_slot(
     jobs = [{"RequestMemory": str(amount)} for amount in amounts]
     for name in ("quanta_all", "quanta_any"):
         policy = SlotPolicy(name, {"memory": AssetPolicy(levels=levels)})
-        taken, quanta = values(library, policy, list(consumed(policy).values()), slot, jobs)
+        taken, quanta = values(htcondor, policy, list(consumed(policy).values()), slot, jobs)
         count = -(-request * levels // total)
         assert quanta == [count, levels, -(-levels // total), count]
         assert taken == [total * n // levels for n in quanta]
         assert taken[0] >= request
         assert taken[1] == total
         ad = {**slot, "Quanta_memory": str(levels)}
-        assert values(library, policy, [weight(policy)], ad, [{}]) == [[levels]]
+        assert values(htcondor, policy, [weight(policy)], ad, [{}]) == [[levels]]
 
 
 @given(data=st.data(), name=st.sampled_from(COUNTED), requested=full_requests)
 def test_a_dynamic_slot_has_what_its_jobs_consume(
-    library: CondorProcess, data: st.DataObject, name: ModelName, requested: Amounts
+    htcondor: CondorProcess, data: st.DataObject, name: ModelName, requested: Amounts
 ) -> None:
     """A dynamic slot has enough for its own job and each smaller one; so has one of several slots.
 
@@ -194,16 +188,16 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
     ad = slot_ad(own, own) | {"PartitionableSlot": "undefined", "DynamicSlot": "true"}
     smaller = {asset: data.draw(st.integers(0, amount)) for asset, amount in requested.items()}
     texts = fit_texts(policy)
-    rows = values(library, policy, texts, ad, [job_ad(requested), job_ad(smaller)])
+    rows = values(htcondor, policy, texts, ad, [job_ad(requested), job_ad(smaller)])
     assert rows == [[True, True]] * len(texts)
-    assert values(library, policy, [weight(policy)], ad, [{}]) == [
+    assert values(htcondor, policy, [weight(policy)], ad, [{}]) == [
         [Model(policy, total).claims(charge)]
     ]
 
 
 @given(data=st.data(), claims=st.integers(1, 60))
 def test_as_many_even_parts_fit_as_there_are_claims(
-    library: CondorProcess, data: st.DataObject, claims: int
+    htcondor: CondorProcess, data: st.DataObject, claims: int
 ) -> None:
     """Even parts of ``fixed_claims`` fit ``claims`` times, of assets with a unit for each."""
     total = {asset: data.draw(st.integers(claims * 2, most * 60)) for asset, most in MOST.items()}
@@ -213,18 +207,18 @@ def test_as_many_even_parts_fit_as_there_are_claims(
         for asset, text in consumed(policy).items()
         if asset != CLAIMS
     ]
-    assert values(library, policy, texts, slot_ad(total, total), [{}]) == [[True]] * len(texts)
+    assert values(htcondor, policy, texts, slot_ad(total, total), [{}]) == [[True]] * len(texts)
 
 
 @pytest.mark.parametrize("rule", [{"always": 0}, {"always": 3}, {"even": True}, {"whole": True}])
 def test_amounts_without_a_request_need_a_number_all_the_same(
-    library: CondorProcess, rule: dict[str, Any]
+    htcondor: CondorProcess, rule: dict[str, Any]
 ) -> None:
     policy = SlotPolicy("expressions", {"memory": AssetPolicy(**rule)}, claims=2)
     slot = {"PartitionableSlot": "true", "TotalSlotMemory": "8"}
     jobs: list[Ad] = [{"RequestMemory": text, "RequestX": "error"} for text in NO_NUMBERS]
     texts = [consumed(policy)["memory"]]
-    (row,) = values(library, policy, texts, slot, [*jobs, {"RequestMemory": "5"}, {}])
+    (row,) = values(htcondor, policy, texts, slot, [*jobs, {"RequestMemory": "5"}, {}])
     *refused, first, second = row
     assert set(refused) <= {"undefined", "error", -1}
     assert first == second >= 0

@@ -7,36 +7,36 @@ import classad2
 from sharectl.condor.ad_rows import emptied, empty
 
 BUSY = {
-    "MachineResources": '"Cpus Memory Disk Swap GPUs"',
+    "machineresources": '"Cpus Memory Disk Swap GPUs"',
     "cpus": "0",
-    "Memory": "100",
-    "GPUs": "0",
-    "TotalSlotCpus": "8",
-    "TotalSlotMemory": "4096.0",
-    "TotalSlotGPUs": "2",
-    "AssignedGPUs": '"GPU-a1,GPU-b2"',
-    "AvailableGPUs": "{  }",
-    "ChildSeats": "{ 8 }",
-    "ChildCare": "True",
-    "State": '"Claimed"',
-    "Draining": "true",
-    "MC_GRACE": "MY.t1_McRoomValue =?= 0",
-    "t1_McRoomValue": "0",
-    "t1_TargetActive": "time() < 2",
-    "Requirements": "Start && WithinResourceLimits",
-    "Start": "MY.MC_GRACE =!= True && ChildSeats[0] =!= 8",
+    "memory": "100",
+    "gpus": "0",
+    "totalslotcpus": "8",
+    "totalslotmemory": "4096.0",
+    "totalslotgpus": "2",
+    "assignedgpus": '"GPU-a1,GPU-b2"',
+    "availablegpus": "{  }",
+    "childseats": "{ 8 }",
+    "childcare": "True",
+    "state": '"Claimed"',
+    "draining": "true",
+    "mc_grace": "MY.t1_McRoomValue =?= 0",
+    "t1_mcroomvalue": "0",
+    "t1_targetactive": "time() < 2",
+    "requirements": "Start && WithinResourceLimits",
+    "start": "MY.MC_GRACE =!= True && ChildSeats[0] =!= 8",
 }
 FREE = {
     **BUSY,
     "cpus": "8",
-    "Memory": "4096.0",
-    "GPUs": "2",
-    "AvailableGPUs": "{ GPUs_GPU_a1, GPUs_GPU_b2 }",
-    "ChildSeats": "{ }",
-    "State": '"Unclaimed"',
-    "Draining": "false",
-    "MC_GRACE": "false",
-    "t1_TargetActive": "false",
+    "memory": "4096.0",
+    "gpus": "2",
+    "availablegpus": "{ GPUs_GPU_a1, GPUs_GPU_b2 }",
+    "childseats": "{ }",
+    "state": '"Unclaimed"',
+    "draining": "false",
+    "mc_grace": "false",
+    "t1_targetactive": "false",
 }
 
 
@@ -52,8 +52,8 @@ def test_assets_devices_and_lists_are_those_of_the_empty_slot() -> None:
 
 
 def test_requirements_of_a_drained_slot_are_only_its_assets() -> None:
-    drained = {"Requirements": "False", "State": '"Drained"'}
+    drained = {"requirements": "False", "state": '"Drained"'}
     assert emptied(drained) == {
-        "Requirements": "WithinResourceLimits =!= false",
-        "State": '"Unclaimed"',
+        "requirements": "WithinResourceLimits =!= false",
+        "state": '"Unclaimed"',
     }

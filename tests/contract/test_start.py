@@ -5,7 +5,7 @@ tests/pool/test_start_clauses.py has the cases of the method.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,12 +48,6 @@ IN_GRACE: Mapping[str, tuple[Mapping[str, str], bool]] = {
     "the clock was set back since job_ctl ran": ({**NOBODY_WAITS, "t1_JobCtlTime": LATER}, True),
 }
 JOB = '"lhcb" asking for 1'
-
-
-@pytest.fixture(scope="module")
-def htcondor() -> Iterator[CondorProcess]:
-    with CondorProcess(deadline_seconds=60) as process:
-        yield process
 
 
 @pytest.fixture(scope="module", params=[LIVE, CRON])

@@ -115,12 +115,6 @@ def differences(
                 yield f"{slot}: t1_HeldBackCores is {ad.eval('t1_HeldBackCores')}"
 
 
-@pytest.fixture(scope="module")
-def htcondor() -> Iterator[CondorProcess]:
-    with CondorProcess(deadline_seconds=60) as process:
-        yield process
-
-
 def source_of(folder: Path) -> ConfigSource:
     """Snippet of a folder, with START of a node for multicore jobs as that of its slot type."""
     example = CONFIG / "examples" / "70-multicore-only.conf"

@@ -47,16 +47,16 @@ def test_the_negotiator_ends_on_them(line: str) -> None:
     with pytest.raises(InputError) as raised:
         groups_of_knobs(knobs_of(f"{NAMES}{BETA}{line}\n"), "f", 1000.0)
     (problem,) = raised.value.problems
-    name = line.partition(" =")[0]
-    assert problem.startswith(f"f:3: {name} is ")
-    group = name.lower().rpartition("_")[2]
+    knob, _, group = line.partition(" =")[0].rpartition("_")
+    group = group.lower()
+    assert problem.startswith(f"f: {knob}_{group} is ")
     assert f"HTCondor's negotiator ends on it, so {group} has no valid quota" in problem
 
 
 @pytest.mark.parametrize(("lines", "quotas"), QUOTAS.items())
 def test_quotas_that_it_takes(lines: str, quotas: dict[str, float]) -> None:
     groups = groups_of_knobs(knobs_of(f"{NAMES}{BETA}{lines}\n"), "f", 1000.0)
-    assert {group.name: group.quota for group in groups} == pytest.approx(quotas)
+    assert {name: group.weight for name, group in groups.items()} == pytest.approx(quotas)
 
 
 SPEC = BoxSpec((ExecutePoint("wn-001.example.org", 8),), access_points=("ap-1.example.org",))

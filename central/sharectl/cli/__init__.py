@@ -1,5 +1,1 @@
-"""One file for each family of verbs, and `wiring.py`.
-
-In: Arguments.
-Out: Output, exit codes.
-"""
+"""One file for each family of verbs, and `wiring.py`."""

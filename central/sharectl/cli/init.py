@@ -6,7 +6,6 @@ import argparse
 import os
 import shlex
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
@@ -14,7 +13,7 @@ from typing import Any, Optional
 from sharectl.cli import options
 from sharectl.condor.daemons import collector_question
 from sharectl.condor.deadline import ask_all
-from sharectl.condor.negotiator import QuotaKnob, groups_of_knobs, names_of, quota_knobs, slots_of
+from sharectl.condor.negotiator import Knobs, groups_of_knobs, names_of, quota_knobs, slots_of
 from sharectl.config.first import AnyGroup, FirstLook, render
 from sharectl.config.load import parse
 from sharectl.errors import InputError, PoolUnavailableError, StateError
@@ -88,7 +87,7 @@ def _look(address: Optional[str]) -> FirstLook:
     return with_quotas(look, *answers["negotiator"].value)
 
 
-def _quotas(collector: Any) -> tuple[list[QuotaKnob], Optional[float]]:
+def _quotas(collector: Any) -> tuple[Knobs, Optional[float]]:
     """Knobs of the negotiator, and the cores of its slots where these are not all; in a child."""
     knobs = quota_knobs(collector)
     constraint = slots_of(knobs)
@@ -96,9 +95,7 @@ def _quotas(collector: Any) -> tuple[list[QuotaKnob], Optional[float]]:
     return knobs, cores
 
 
-def with_quotas(
-    look: FirstLook, knobs: Sequence[QuotaKnob], cores: Optional[float] = None
-) -> FirstLook:
+def with_quotas(look: FirstLook, knobs: Knobs, cores: Optional[float] = None) -> FirstLook:
     """The look with the quotas in knobs of the negotiator, or why these are invalid.
 
     Dynamic quotas are shares of ``cores``, or of all.
@@ -110,10 +107,9 @@ def with_quotas(
         groups = groups_of_knobs(knobs, "the negotiator", look.cores if cores is None else cores)
     except InputError as error:
         return replace(look, without_quotas="; ".join(error.problems))
-    quotas = {group.name.lower(): group.quota or 0.0 for group in groups}
     return replace(
         look,
-        quotas={name: quotas[name] for name in names if name in quotas},
+        quotas={name: groups[name].weight or 0.0 for name in names if name in groups},
         without_quotas="the negotiator has none above 0 for a group of the first level",
     )
 

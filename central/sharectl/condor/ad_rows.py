@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from math import inf
-from typing import Any, Callable, Optional
+from typing import Any
 
 from sharectl.condor.ads import expression
 from sharectl.condor.expressions import MY, TARGET, Clause, clauses, references, words_of_text
@@ -99,36 +99,31 @@ def clauses_of(texts: AdRow) -> tuple[Clause, ...]:
 # ---- slots when nothing runs there
 
 
-def emptied(slot: Mapping[str, str]) -> dict[str, str]:
-    """Ad of the slot when nothing runs there; see `_changes`."""
-    spelt = {name.lower(): name for name in slot}
-    return {**slot, **_changes(slot, lambda name: slot.get(spelt.get(name.lower(), "")))}
+def emptied(slot: AdRow) -> dict[str, str]:
+    """Row of the slot when nothing runs there; see `_changes`."""
+    return {**slot, **_changes(slot)}
 
 
 def empty(slot: Any) -> None:
     """Make a ClassAd of the bindings that of the slot when nothing runs there; see `_changes`."""
-    texts = _changes(slot, lambda name: str(slot.lookup(name)) if name in slot else None)
-    slot.update({name: expression(text) for name, text in texts.items()})
+    slot.update({name: expression(text) for name, text in _changes(row_of(slot)).items()})
 
 
-def _changes(names: Iterable[str], text_of: Callable[[str], Optional[str]]) -> dict[str, str]:
+def _changes(slot: AdRow) -> dict[str, str]:
     """Attributes that differ when nothing runs on a slot and all its resources are free."""
-    changed = {}
-    spelt = {name.lower(): name for name in names}
-    for lower, name in spelt.items():
-        if lower in _IDLE:
-            changed[name] = _IDLE[lower]
-        elif lower.startswith("child") and (text_of(name) or "").lstrip().startswith("{"):
-            changed[name] = "{ }"
-    for resource in _WORD.findall((text_of("MachineResources") or _RESOURCES).strip('"')):
-        total, devices = text_of(f"TotalSlot{resource}"), text_of(f"Assigned{resource}")
-        if total is not None and _NUMBER.fullmatch(total):
-            changed[spelt.get(resource.lower(), resource)] = total
-        free = spelt.get(f"available{resource.lower()}")
-        if devices is not None and free is not None:
+    changed = {name: text for name, text in _IDLE.items() if name in slot}
+    lists = (name for name, text in slot.items() if text.startswith("{"))
+    changed.update({name: "{ }" for name in lists if name.startswith("child")})
+    for resource in _WORD.findall((slot.get("machineresources") or _RESOURCES).strip('"')):
+        name = resource.lower()
+        total, devices = slot.get(f"totalslot{name}", ""), slot.get(f"assigned{name}")
+        if _NUMBER.fullmatch(total):
+            changed[name] = total
+        if devices is not None and f"available{name}" in slot:
             # "GPU-a1,GPU-b2" are attributes { GPUs_GPU_a1, GPUs_GPU_b2 }.
             own = (re.sub(r"\W", "_", word) for word in _WORD.findall(devices.strip('"')))
-            changed[free] = f"{{ {', '.join(f'{resource}_{device}' for device in own)} }}"
-    if (text_of("Requirements") or "").strip().lower() == "false":
-        changed[spelt["requirements"]] = _WITHOUT_START
+            listed = ", ".join(f"{resource}_{device}" for device in own)
+            changed[f"available{name}"] = f"{{ {listed} }}"
+    if slot.get("requirements", "").lower() == "false":
+        changed["requirements"] = _WITHOUT_START
     return changed

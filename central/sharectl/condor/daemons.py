@@ -52,6 +52,10 @@ _FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
 """Releases, of a series each, from which HTCondor binds FS to the connection and demands it."""
 UNSET = ("", "none", "not defined")
 """Answers of a running daemon, lower case, for a macro that is not set."""
+_MOST_CHARACTERS = 65_536
+"""Text of a knob that is read."""
+_OWN_PREFIX = re.compile(r"NEGOTIATOR\w*\.", re.IGNORECASE)
+"""Prefix of knobs for negotiators, and for those with a local name too."""
 _PART_MACHINES = 1000
 _MOST_FACTORIES = 2000
 """Clusters of a schedd of which jobs that are not materialised are counted."""
@@ -140,6 +144,21 @@ def macros(location: Location) -> Mapping[str, str]:
     """Configuration of a running daemon; each look-up is a question to it (level READ)."""
     configuration: Mapping[str, str] = bindings().RemoteParam(ad_of(location))
     return configuration
+
+
+def knobs_of_daemon(location: Location, is_wanted: Callable[[str], Any]) -> dict[str, str]:
+    """Knobs of a running daemon that are wanted and set: name, lower case → text."""
+    configuration = macros(location)
+    written = set(configuration)
+    # A negotiator resolves its prefixes itself.
+    names = {_OWN_PREFIX.sub("", name): name for name in configuration}
+    values = {
+        short.lower(): str(configuration[short if short in written else name])
+        for short, name in names.items()
+        if is_wanted(short.lower())
+    }
+    texts = {name: value.strip()[:_MOST_CHARACTERS] for name, value in values.items()}
+    return {name: value for name, value in texts.items() if value.lower() not in UNSET}
 
 
 def query(

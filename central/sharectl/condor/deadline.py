@@ -24,7 +24,6 @@ from sharectl.model import Source
 MARK = "SHARECTL_LOADS"
 """Environment variable of the commands that a configuration of HTCondor runs."""
 
-_CHUNK_BYTES = 2**16
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
@@ -55,45 +54,29 @@ class Answer(NamedTuple):
     """None if there is a problem."""
 
 
-class _Child:
-    def __init__(self, name: str, pid: int, began: float, deadline: float) -> None:
-        self.name, self.pid, self.began, self.deadline = name, pid, began, deadline
-        self.received = bytearray()
-        self.exit_code: Optional[int] = None
-        """None until it has been waited for."""
+class _Child(NamedTuple):
+    pid: int
+    pipe: int
+    """It ends with the child."""
+    result: int
+    """File in memory; a full pipe would keep the child waiting."""
+    began: float
 
 
 def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
     """Answers to all questions by name, in their order; a child that is late is killed."""
-    children: dict[int, _Child] = {}
-    answers: dict[str, Answer] = {}
+    children: dict[str, _Child] = {}
     try:
         with _ctrl_c_later():
             for name, question in questions.items():
-                pipe, child = _start(name, question)
-                children[pipe] = child
-        waiting = dict(children)
-        while waiting:
-            ready = _ready(waiting)
-            now = time.monotonic()
-            for pipe, child in tuple(waiting.items()):
-                chunk = os.read(pipe, _CHUNK_BYTES) if pipe in ready else None
-                child.received += chunk or b""
-                if chunk == b"":
-                    answers[child.name] = _answer_of(child, now)
-                elif child.deadline <= now:
-                    problem = f"no answer within {child.deadline - child.began:g} s"
-                    answers[child.name] = Answer(Source(child.name, now - child.began, problem))
-                if child.name in answers:
-                    del waiting[pipe]
+                children[name] = _start(question)
+        return {name: _answer_of(name, questions[name], child) for name, child in children.items()}
     finally:
-        for pipe, child in children.items():
-            os.close(pipe)
-            if child.exit_code is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(child.pid, signal.SIGKILL)
-                _wait_for(child)
-    return {name: answers[name] for name in questions}
+        for child in children.values():
+            os.close(child.pipe)
+            os.close(child.result)
+            os.kill(child.pid, signal.SIGKILL)
+            os.waitpid(child.pid, 0)
 
 
 def end_with(parent: int) -> None:
@@ -136,21 +119,22 @@ def _ctrl_c_later() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
-def _start(name: str, question: Question) -> tuple[int, _Child]:
-    """Pipe of a child that works on a question, and the child."""
+def _start(question: Question) -> _Child:
+    """Child that works on a question."""
     # Not multiprocessing, whose import takes as long as a query; this process has the bindings.
     receiving, sending = os.pipe()
+    result = os.memfd_create("answer")
     began = time.monotonic()
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _answer(question, sending, parent)
+        _answer(question, result, parent)
     os.close(sending)
-    return receiving, _Child(name, pid, began, began + question.deadline_seconds)
+    return _Child(pid, receiving, result, began)
 
 
-def _answer(question: Question, pipe: int, parent: int) -> NoReturn:
-    """Send the answer or its problem, and end this process without its parent's clean-up."""
+def _answer(question: Question, file: int, parent: int) -> NoReturn:
+    """Write the answer or its problem, and end this process without its parent's clean-up."""
     exit_code = 1
     try:
         try:
@@ -162,31 +146,28 @@ def _answer(question: Question, pipe: int, parent: int) -> NoReturn:
             result: tuple[Any, Optional[str]] = (question.ask(), None)
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent reports it with the daemon's name
             result = (None, question.why(error))
-        with os.fdopen(pipe, "wb") as file:
-            pickle.dump(result, file, pickle.HIGHEST_PROTOCOL)
+        with os.fdopen(file, "wb") as written:
+            pickle.dump((*result, time.monotonic()), written, pickle.HIGHEST_PROTOCOL)
         exit_code = 0
     finally:
         os._exit(exit_code)
 
 
-def _ready(waiting: Mapping[int, _Child]) -> set[int]:
-    """Pipes with data or at their ends; none at the next deadline."""
+def _answer_of(name: str, question: Question, child: _Child) -> Answer:
+    """Answer of a child, which is waited for up to its deadline."""
     poll = select.poll()
-    for pipe in waiting:
-        poll.register(pipe, select.POLLIN)
-    seconds = min(child.deadline for child in waiting.values()) - time.monotonic()
-    return {pipe for pipe, _ in poll.poll(1000 * max(0.0, seconds))}
-
-
-def _answer_of(child: _Child, now: float) -> Answer:
+    poll.register(child.pipe)
+    left_seconds = child.began + question.deadline_seconds - time.monotonic()
+    if not poll.poll(1000 * max(0.0, left_seconds)):
+        problem = f"no answer within {question.deadline_seconds:g} s"
+        return Answer(Source(name, time.monotonic() - child.began, problem))
     try:
-        value, problem = pickle.loads(child.received)  # noqa: S301 - from a process that this one forked
+        with os.fdopen(os.dup(child.result), "rb") as file:
+            file.seek(0)
+            value, problem, ended = pickle.load(file)  # noqa: S301 - from a process that this one forked
     except (EOFError, pickle.UnpicklingError):
-        _wait_for(child)
-        value, problem = None, f"the query ended without an answer (exit code {child.exit_code})"
-    return Answer(Source(child.name, now - child.began, problem), value)
-
-
-def _wait_for(child: _Child) -> None:
-    _, status = os.waitpid(child.pid, 0)
-    child.exit_code = os.waitstatus_to_exitcode(status)
+        end = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        code = 0 if end is None else end.si_status * (1 if end.si_code == os.CLD_EXITED else -1)
+        problem = f"the query ended without an answer (exit code {code})"
+        return Answer(Source(name, time.monotonic() - child.began, problem))
+    return Answer(Source(name, ended - child.began, problem), value)

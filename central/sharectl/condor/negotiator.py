@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum, isnan
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from sharectl.condor.ads import classads, evaluated, expression, number, value_of
 from sharectl.condor.configuration import literal, words_of
-from sharectl.condor.daemons import UNSET, daemon, locations, macros, query, why_silent
+from sharectl.condor.daemons import daemon, knobs_of_daemon, locations, macros, query, why_silent
 from sharectl.errors import InputError, PoolUnavailableError
-from sharectl.shares.pledges import Group
 from sharectl.words import Problems
 
 KNOBS = ("NEGOTIATOR_INTERVAL", "NEGOTIATOR_CYCLE_DELAY", "NEGOTIATOR_MIN_INTERVAL")
@@ -61,7 +60,10 @@ def cycles_of(ad: Any) -> list[Cycle]:
 
 # ---- groups by knobs
 
-_STATIC, _DYNAMIC = "group_quota", "group_quota_dynamic"
+Knobs = Mapping[str, str]
+"""Knobs of quotas that are set, lower case → text."""
+
+_NAMES, _STATIC, _DYNAMIC = "group_names", "group_quota", "group_quota_dynamic"
 _QUOTAS = {
     _DYNAMIC: (1, "write a share such as 0.25"),
     _STATIC: (2**31 - 1, "write a number of weighted slots such as 40"),
@@ -69,60 +71,24 @@ _QUOTAS = {
 """Knob of a group's quota -> most, the least is 0, and remedy; of two of a group the last one here
 counts (hgq_construct_tree in GroupEntry.cpp)."""
 _SURPLUS = {"group_autoregroup": "regroup", "group_accept_surplus": "byquota"}
-"""QuotaKnob -> policy; the first that is on counts."""
-_NAMES = "group_names"
+"""Knob -> policy; the first that is on counts."""
 _OVERSUBSCRIBE = "negotiator_allow_quota_oversubscription"
 _SLOTS = ("negotiator_slot_constraint", "negotiator_slot_poolsize_constraint")
 """Constraints of the slots that a negotiator sees, and of those that dynamic quotas are of."""
-_OF_ALL = (_NAMES, _OVERSUBSCRIBE, *_SURPLUS, *_SLOTS)
-_OF_GROUP = re.compile(
-    rf"({'|'.join((_DYNAMIC, _STATIC, *_SURPLUS))})_"
-    r"(?!max_allocation_rounds$|round_robin_rate$)(.+)"
+_KNOB = re.compile(
+    rf"(?P<all>{'|'.join((_NAMES, _OVERSUBSCRIBE, *_SURPLUS, *_SLOTS))})"
+    rf"|(?P<kind>{'|'.join((_DYNAMIC, _STATIC, *_SURPLUS))})_"
+    r"(?!max_allocation_rounds$|round_robin_rate$)(?P<group>.+)"
 )
-_OWN_PREFIX = re.compile(r"NEGOTIATOR\w*\.", re.IGNORECASE)
-"""Prefix of knobs for negotiators, and for those with a local name too."""
-_WRITE = "write GROUP_QUOTA_<group> = number"
 
 
-@dataclass(frozen=True)
-class QuotaKnob:
-    """A knob and the place of its value."""
+class GroupWeight(NamedTuple):
+    """Group of the negotiator that has a quota."""
 
-    place: str
-    name: str
-    value: str
-
-    @property
-    def parts(self) -> tuple[str, str]:
-        """Name in lower case without the group, and the group; two empty texts of other knobs."""
-        key = self.name.lower()
-        match = _OF_GROUP.fullmatch(key)
-        return (match[1], match[2]) if match else (key if key in _OF_ALL else "", "")
-
-    @property
-    def is_unset(self) -> bool:
-        """True if HTCondor takes it for not set."""
-        return not self.value or (self.parts[0] in _QUOTAS and isnan(self.number or 0.0))
-
-    @property
-    def fault(self) -> Optional[str]:
-        """Remedy of an invalid value; None of a valid one."""
-        kind, _ = self.parts
-        if kind in _QUOTAS:
-            most, remedy = _QUOTAS[kind]
-            is_valid = self.number is not None and 0 <= self.number <= most
-            return None if is_valid else f"{remedy}, in the range 0 to {most}"
-        if kind in (_NAMES, *_SLOTS) or literal(self.value) is not None:
-            return None
-        return "write True or False"
-
-    @property
-    def number(self) -> Optional[float]:
-        """Number that HTCondor takes it for (param_double), a literal or an expression; or None."""
-        with suppress(ValueError):
-            return float(self.value.replace("_", "?"))
-        value = value_of(expression(self.value), classads().ClassAd())
-        return float(value) if type(value) in (bool, int, float) else None
+    weight: Optional[float]
+    """Weighted slots for it and the groups within it; None if not known."""
+    surplus: str
+    """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS) or ``regroup`` (GROUP_AUTOREGROUP)."""
 
 
 @dataclass(frozen=True)
@@ -134,22 +100,32 @@ class Quota:
     static: bool
 
 
-def quota_knobs(collector: Any, name: Optional[str] = None) -> list[QuotaKnob]:
+def quota_knobs(collector: Any, name: Optional[str] = None) -> dict[str, str]:
     """Knobs of quotas of the only negotiator, or that of a name; raises PoolUnavailableError."""
     location = one_of(locations(collector, "Negotiator"), name)
     try:
-        configuration = macros(location)
-        # It resolves its prefixes itself.
-        names = dict.fromkeys(_OWN_PREFIX.sub("", key) for key in configuration)
-        every = (QuotaKnob(f"negotiator {location['Name']}", key, "") for key in names)
-        read = (
-            replace(knob, value=str(configuration[knob.name]).strip())
-            for knob in every
-            if any(knob.parts)
-        )
-        return [knob for knob in read if knob.value.lower() not in UNSET]
+        return knobs_of_daemon(location, _KNOB.fullmatch)
     except Exception as error:
         raise type(error)(why_silent(location.get("MyAddress", ""), "NEGOTIATOR", error)) from error
+
+
+def _number(text: str) -> Optional[float]:
+    """Number that HTCondor takes it for (param_double), a literal or an expression; or None."""
+    with suppress(ValueError):
+        return float(text.replace("_", "?"))
+    value = value_of(expression(text), classads().ClassAd())
+    return float(value) if type(value) in (bool, int, float) else None
+
+
+def _fault(kind: str, text: str) -> Optional[str]:
+    """Remedy of an invalid value of a knob; None of a valid one."""
+    if kind in _QUOTAS:
+        most, remedy = _QUOTAS[kind]
+        value = _number(text)
+        is_valid = value is not None and 0 <= value <= most
+        return None if is_valid else f"{remedy}, in the range 0 to {most}"
+    is_valid = kind in (_NAMES, *_SLOTS) or literal(text) is not None
+    return None if is_valid else "write True or False"
 
 
 def one_of(negotiators: Sequence[Mapping[str, str]], name: Optional[str]) -> Mapping[str, str]:
@@ -166,10 +142,9 @@ def one_of(negotiators: Sequence[Mapping[str, str]], name: Optional[str]) -> Map
     raise PoolUnavailableError(f"the collector knows {wanted}, but {names}; {remedy}")
 
 
-def names_of(knobs: Iterable[QuotaKnob]) -> list[str]:
+def names_of(knobs: Knobs) -> list[str]:
     """GROUP_NAMES, lower case, but for those within groups that it lacks: HTCondor ignores them."""
-    values = [knob.value.lower() for knob in knobs if knob.parts[0] == _NAMES]
-    names = words_of(values[-1]) if values else []
+    names = words_of(knobs.get(_NAMES, "").lower())
     return [name for name in names if names_above(name) <= {*names}]
 
 
@@ -179,16 +154,15 @@ def names_above(name: str) -> set[str]:
     return {".".join(parts[:depth]) for depth in range(1, len(parts))}
 
 
-def slots_of(knobs: Iterable[QuotaKnob]) -> Optional[str]:
+def slots_of(knobs: Knobs) -> Optional[str]:
     """Constraint of the slots that dynamic quotas are shares of; None for all."""
-    by = {knob.parts[0]: knob.value for knob in knobs}
-    return " && ".join(f"({by[name]})" for name in _SLOTS if by.get(name)) or None
+    return " && ".join(f"({knobs[name]})" for name in _SLOTS if name in knobs) or None
 
 
 def groups_of_knobs(
-    knobs: Iterable[QuotaKnob], name: str, pool_weight: Optional[float]
-) -> list[Group]:
-    """Groups of knobs of quotas, which count as idle, by name; of equal knobs the last counts.
+    knobs: Knobs, name: str, pool_weight: Optional[float]
+) -> dict[str, GroupWeight]:
+    """Groups that have a quota, lower case.
 
     ``name`` stands for the knobs in errors; dynamic quotas are shares of ``pool_weight``, the sum
     of the weights of all slots, None if not known. The negotiator reads no knob of a group that is
@@ -196,37 +170,40 @@ def groups_of_knobs(
 
     Raises InputError if a value is invalid, or no quota is set.
     """
-    last = {knob.parts: knob for knob in knobs}
-    is_complete = (_NAMES, "") in last
-    read = {"", *names_of(last.values())} if is_complete else {group for _, group in last}
-    by = {parts: knob for parts, knob in last.items() if parts[1] in read and not knob.is_unset}
-    for group in read:
-        if (_STATIC, group) in by:
-            by.pop((_DYNAMIC, group), None)
+    names = names_of(knobs)
+    by: dict[tuple[str, str], str] = {}
+    for match in filter(None, map(_KNOB.fullmatch, knobs)):
+        kind, group, text = match["all"] or match["kind"], match["group"] or "", knobs[match[0]]
+        is_read = not group or group in names or _NAMES not in knobs
+        # HTCondor takes a quota that is not a number for not set.
+        if is_read and not (kind in _QUOTAS and isnan(_number(text) or 0.0)):
+            by[kind, group] = text
+    for _, group in [key for key in by if key[0] == _STATIC]:
+        by.pop((_DYNAMIC, group), None)
     problems = Problems()
-    for knob in by.values():
-        if knob.fault:
-            group, value = knob.parts[1] or "every group", knob.value[:40]
-            fact = f"{knob.name[:60]} is {value!r}: HTCondor's negotiator ends on it"
-            problems.add(knob.place, f"{fact}, so {group} has no valid quota; {knob.fault}")
-    written = {group: by[kind, group] for kind in _QUOTAS for of, group in by if of == kind}
+    for (kind, group), text in by.items():
+        if fault := _fault(kind, text):
+            knob = f"{kind.upper()}_{group}".rstrip("_")
+            fact = f"{knob[:60]} is {text[:40]!r}: HTCondor's negotiator ends on it"
+            problems.add(name, f"{fact}, so {group or 'every group'} has no valid quota; {fault}")
+    written = {group: kind for kind, group in by if kind in _QUOTAS}
     if not problems and not written:
-        problems.add(name, f"no quota in it; {_WRITE}")
+        problems.add(name, "no quota in it; write GROUP_QUOTA_<group> = number")
     if problems:
         raise InputError(problems.lines())
     # As the negotiator has it, a group without a quota has none to pass on.
-    quotas = dict.fromkeys(names_of(by.values()), Quota(0.0, static=False))
-    for group, knob in written.items():
-        quotas[group] = Quota(knob.number or 0.0, knob.parts[0] == _STATIC)
-    on = {parts for parts, knob in by.items() if literal(knob.value)}
+    quotas = dict.fromkeys(names, Quota(0.0, static=False))
+    for group, kind in written.items():
+        quotas[group] = Quota(_number(by[kind, group]) or 0.0, kind == _STATIC)
+    on = {key for key, text in by.items() if literal(text)}
     # HTCondor's own default is True.
     oversubscribe = (_OVERSUBSCRIBE, "") in on or (_OVERSUBSCRIBE, "") not in by
     effective = effective_quotas(quotas, pool_weight, oversubscribe=oversubscribe)
-    groups = []
-    for group, knob in sorted(written.items()):
+    groups = {}
+    for group in sorted(written):
         own = {kind: group if (kind, group) in by else "" for kind in _SURPLUS}
         policy = next((_SURPLUS[kind] for kind in own if (kind, own[kind]) in on), "no")
-        groups.append(Group(knob.name[-len(group) :], effective.get(group), 0.0, policy))
+        groups[group] = GroupWeight(effective.get(group), policy)
     return groups
 
 

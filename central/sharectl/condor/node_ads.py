@@ -14,15 +14,6 @@ from sharectl.condor.daemons import PARTITIONABLE, ask_collector, query, slots
 from sharectl.condor.expressions import with_clock
 from sharectl.errors import PoolUnavailableError
 from sharectl.plan import nodes
-from sharectl.plan.nodes import (
-    HOST_NAME,
-    Controlled,
-    ControlledConstraint,
-    NodesConfig,
-    NodeWords,
-    controlled_machines,
-    names_nodes,
-)
 
 _NAMES = """
     Machine MyCurrentTime t1_JobCtlReason t1_JobCtlTime t1_JobCtlStaleSeconds t1_Disabled t1_Enabled
@@ -124,7 +115,7 @@ def flag(ad: Any, name: str) -> Optional[bool]:
 def machine_of(ad: Any) -> str:
     """Host name, lower case; empty without one, and a target could not reach that slot."""
     machine = text(evaluated(ad, "Machine")) or ""
-    return machine.lower() if HOST_NAME.fullmatch(machine) else ""
+    return machine.lower() if nodes.HOST_NAME.fullmatch(machine) else ""
 
 
 def has_target(ad: Any, now: int) -> bool:
@@ -184,12 +175,12 @@ def deaf_code(facts: Iterable[SlotFacts]) -> Optional[str]:
 
 def ask(
     collector: Optional[str], name: str, now: int, stale_seconds: int, deadline_seconds: float
-) -> NodeWords:
+) -> nodes.NodeWords:
     """State of the node of that short or full host name at Unix time ``now``; never raises."""
-    if not HOST_NAME.fullmatch(name):
-        return NodeWords(problem="it has no host name")
+    if not nodes.HOST_NAME.fullmatch(name):
+        return nodes.NodeWords(problem="it has no host name")
 
-    def look(pool: Any) -> NodeWords:
+    def look(pool: Any) -> nodes.NodeWords:
         names = (*PROJECTION, "t1_TargetSequence", "Requirements", *OF_SLOTS)
         ads = query(pool, "Slot", constraint_of(name), names)
         times = [opens_at(row_of(ad), now) for ad in ads]
@@ -199,7 +190,7 @@ def ask(
     try:
         return ask_collector(collector, deadline_seconds, look)
     except PoolUnavailableError as error:
-        return NodeWords(problem=str(error))
+        return nodes.NodeWords(problem=str(error))
 
 
 def constraint_of(name: str) -> str:
@@ -209,13 +200,13 @@ def constraint_of(name: str) -> str:
     return f'{PARTITIONABLE} && (toLower(Machine) == "{machine}" || {begins})'
 
 
-def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
+def words_of(ads: list[Any], now: int, stale_seconds: int) -> nodes.NodeWords:
     """State of a node by its slots: any refusal, any switch, the newest plan obeyed."""
     if not ads:
-        return NodeWords(problem="the collector knows no partitionable slot of it")
+        return nodes.NodeWords(problem="the collector knows no partitionable slot of it")
     facts = [facts_of(ad, now, stale_seconds) for ad in ads]
     off = dict.fromkeys(switch for slot in facts for switch in slot.switched_off)
-    return NodeWords(*obedience_of(facts), switched_off=tuple(off))
+    return nodes.NodeWords(*obedience_of(facts), switched_off=tuple(off))
 
 
 # ---- nodes under control
@@ -238,10 +229,10 @@ class InControl(NamedTuple):
     """True if a plan is made as if all nodes had the snippet, because none has it yet."""
 
 
-def met_by(collector: Any, config: NodesConfig) -> Met:
+def met_by(collector: Any, config: nodes.NodesConfig) -> Met:
     """Nodes that meet each constraint that `in_control` wants."""
     by = (config.controlled, config.reserved)
-    written = [choice.expression for choice in by if isinstance(choice, ControlledConstraint)]
+    written = [choice.expression for choice in by if isinstance(choice, nodes.ControlledConstraint)]
     return {
         constraint: frozenset(map(machine_of, slots(collector, constraint, ["Machine"])))
         for constraint in (INSTALLED, BYPASSED, *written)
@@ -249,17 +240,19 @@ def met_by(collector: Any, config: NodesConfig) -> Met:
 
 
 def in_control(
-    config: NodesConfig, machines: Collection[str], met: Met, *, observes: bool
+    config: nodes.NodesConfig, machines: Collection[str], met: Met, *, observes: bool
 ) -> InControl:
     """Nodes under control among ``machines``; constraints that ``met`` lacks are not known."""
     installed = met.get(INSTALLED)
     # Without any snippet a plan that only observes is made as if all nodes had it.
     rehearsed = observes and installed is not None and installed.isdisjoint(machines)
 
-    def chosen(by: Controlled, able: Any) -> frozenset[str]:
-        return controlled_machines(by, machines, met.get(getattr(by, "expression", ""), ()), able)
+    def chosen(by: nodes.Controlled, able: Any) -> frozenset[str]:
+        return nodes.controlled_machines(
+            by, machines, met.get(getattr(by, "expression", ""), ()), able
+        )
 
-    named = names_nodes(config.controlled)
+    named = nodes.names_nodes(config.controlled)
     controlled = chosen(config.controlled, None if rehearsed else installed)
     return InControl(
         controlled,
@@ -287,14 +280,21 @@ class Awaited(NamedTuple):
 
 
 def look_at_nodes(
-    collector: Any, now: int, awaited: Awaited, config: NodesConfig, *, observes: bool
+    collector: Any, now: int, awaited: Awaited, config: nodes.NodesConfig, *, observes: bool
 ) -> dict[str, Any]:
     """Status of all partitionable slots that a collector of the bindings knows; see `counts_of`."""
     ads = query(collector, "Slot", PARTITIONABLE, PROJECTION)
+    facts, control = judged(collector, ads, now, config, observes=observes)
+    return counts_of(facts, awaited, control.expected)
+
+
+def judged(
+    collector: Any, ads: Iterable[Any], now: int, config: nodes.NodesConfig, *, observes: bool
+) -> tuple[list[SlotFacts], InControl]:
+    """Facts of slots, and which of their nodes are under control."""
     facts = [facts_of(ad, now, config.job_ctl_stale_seconds) for ad in ads]
     machines = {slot.machine for slot in facts}
-    control = in_control(config, machines, met_by(collector, config), observes=observes)
-    return counts_of(facts, awaited, control.expected)
+    return facts, in_control(config, machines, met_by(collector, config), observes=observes)
 
 
 def counts_of(

@@ -11,34 +11,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, Callable, NamedTuple, Optional
 
+from sharectl.condor import node_ads
 from sharectl.condor.ads import evaluated, text, whole
 from sharectl.condor.configuration import words_of
 from sharectl.condor.daemons import (
     LOCATION,
     PARTITIONABLE,
-    UNSET,
     Location,
     bindings,
+    knobs_of_daemon,
     location_of,
-    macros,
     query,
     schedd,
     why_silent,
 )
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.expressions import split
-from sharectl.condor.node_ads import (
-    CLOCKS_DIFFER_SECONDS,
-    PROJECTION,
-    Awaited,
-    InControl,
-    counts_of,
-    facts_of,
-    in_control,
-    keeps_away,
-    met_by,
-    reason_of,
-)
 from sharectl.model import PoolConfig
 from sharectl.plan.nodes import NOT_PUBLISHED, NodesConfig
 from sharectl.words import shown
@@ -68,9 +56,7 @@ MOST_ASKED = 8
 """Execute points that are asked for their knobs."""
 _MOST_NAMES = 50
 """Job transforms and submit requirements of an access point that are read."""
-_MOST_CHARACTERS = 65_536
-"""Text of a knob that is read."""
-_STEPS_SECONDS = (CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
+_STEPS_SECONDS = (node_ads.CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
 GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
 """Knobs of an access point that say who may choose a job's group."""
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -130,13 +116,13 @@ class PoolLook(NamedTuple):
     """Kind of htcondor2.AdType -> daemons."""
     ahead_seconds: int
     """Least difference of the collector's clock from this machine's; 0 if it is small."""
-    control: InControl
+    control: node_ads.InControl
 
 
 def look_at_pool(
     collector: Any,
     now: int,
-    awaited: Awaited,
+    awaited: node_ads.Awaited,
     config: NodesConfig,
     *,
     observes: bool,
@@ -145,21 +131,19 @@ def look_at_pool(
     """Counts of `counts_of`, and ``look``, a `PoolLook`; START has to name the ``clauses``."""
     # The collector adds whatever Start asks for: the clauses make the answer no longer.
     own = (*clauses, *LOCATION, "Start", "LastHeardFrom", "State", "Draining", _POLICY)
-    ads = query(collector, "Slot", PARTITIONABLE, (*PROJECTION, *own))
+    ads = query(collector, "Slot", PARTITIONABLE, (*node_ads.PROJECTION, *own))
     skewed = ahead_seconds(collector)
     times = (*LOCATION, "MyCurrentTime", "LastHeardFrom")
     daemons = {
         kind: tuple(map(_daemon_of, query(collector, kind, projection=times))) for kind in _KINDS
     }
-    facts = [facts_of(ad, now, config.job_ctl_stale_seconds) for ad in ads]
-    machines = {slot.machine for slot in facts}
-    control = in_control(config, machines, met_by(collector, config), observes=observes)
+    facts, control = node_ads.judged(collector, ads, now, config, observes=observes)
     slots = tuple(
         SlotLook(
             machine=slot.machine or shown(text(evaluated(ad, "Machine")) or "without a name"),
             daemon=_daemon_of(ad),
-            code=reason_of(slot),
-            refuses=slot.machine in control.expected and keeps_away(slot, awaited),
+            code=node_ads.reason_of(slot),
+            refuses=slot.machine in control.expected and node_ads.keeps_away(slot, awaited),
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
             undefined=tuple(name for name in clauses if name not in ad),
             is_draining=slot.is_draining,
@@ -169,7 +153,7 @@ def look_at_pool(
         for ad, slot in zip(ads, facts)
     )
     look = PoolLook(slots, daemons, skewed, control)
-    return {**counts_of(facts, awaited, control.expected), "look": look}
+    return {**node_ads.counts_of(facts, awaited, control.expected), "look": look}
 
 
 def _daemon_of(ad: Any) -> DaemonLook:
@@ -230,14 +214,7 @@ def ask_daemons(
 
 def knobs(location: Location, names: Iterable[str]) -> dict[str, str]:
     """Knobs of a running daemon that are set: name, lower case -> text."""
-    configuration = macros(location)
-    written = {name.lower(): name for name in configuration}
-    values = {
-        name.lower(): str(configuration.get(written[name.lower()]))[:_MOST_CHARACTERS]
-        for name in names
-        if name.lower() in written
-    }
-    return {name: value for name, value in values.items() if value.lower() not in UNSET}
+    return knobs_of_daemon(location, {name.lower() for name in names}.__contains__)
 
 
 def _of_access_point(location: Location) -> dict[str, str]:

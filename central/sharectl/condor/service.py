@@ -51,18 +51,13 @@ def asking_as_service(configuration: Path) -> Iterator[None]:
             # The folder last: in a folder of the service's root would write through its links.
             for path in (copy, folder):
                 os.chown(path, account.pw_uid, account.pw_gid)
-            former = os.environ.get(TOKENS)
+            former = {name: text for name, text in os.environ.items() if name == TOKENS}
             os.environ[TOKENS] = folder
-            stack.callback(_restore, former)
+            stack.callback(os.environ.update, former)
+            stack.callback(os.environ.pop, TOKENS, None)
             acting = _SERVICE.set(account)
             stack.callback(_SERVICE.reset, acting)
         yield
-
-
-def _restore(tokens: Optional[str]) -> None:
-    os.environ.pop(TOKENS, None)
-    if tokens is not None:
-        os.environ[TOKENS] = tokens
 
 
 def become_service() -> None:

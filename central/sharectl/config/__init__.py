@@ -1,5 +1,1 @@
-"""The operator's YAML.
-
-In: A file, environment, options that override it.
-Out: A `Config` with the law's own records, or all problems at once; advice.
-"""
+"""The operator's YAML."""

@@ -81,7 +81,7 @@ def absent(config: Config, unit: Unit) -> list[str]:
     return [
         f"{places}: there is no folder {folder} on this machine; make it before cycles run here"
         for folder, places in _folders(config).items()
-        if not _is_folder(folder) and (str(folder) not in made or _is_there(folder))
+        if not _is_folder(folder) and (str(folder) not in made or os.access(folder, os.F_OK))
     ]
 
 
@@ -105,7 +105,7 @@ def _missing(config: Config, file: Path) -> Iterator[str]:
     unused = tuple(f"pledges.{source}." for source in SOURCES if source != config.pledges.source)
     for read in kept(config, file):
         is_used = "." in read.name and not read.name.startswith(unused)
-        if read.is_read and is_used and not _is_there(read.path):
+        if read.is_read and is_used and not os.access(read.path, os.F_OK):
             fact = f"there is no {read.path} on this machine"
             yield f"{read.name}: {fact}; put it there, or write another"
 
@@ -118,10 +118,6 @@ def _folders(config: Config) -> dict[Path, str]:
         if not file.name.startswith("history.") or folder != config.state_directory:
             folders[folder] = f"{folders[folder]}, {file.name}" if folder in folders else file.name
     return folders
-
-
-def _is_there(path: Path) -> bool:
-    return os.path.exists(path)  # noqa: PTH110 - no right to look is no exception
 
 
 def _is_folder(path: Path) -> bool:
@@ -144,7 +140,7 @@ def advice(config: Config, mounts: Path = signing.MOUNTS) -> list[str]:
 def _boundaries(config: Config, mounts: Path) -> Iterator[tuple[str, str]]:
     """Entries of ``publish`` whose targets others could replace on their way, and how."""
     owners = [os.geteuid()]
-    if _is_there(config.state_directory):
+    if os.access(config.state_directory, os.F_OK):
         owners.append(config.state_directory.stat().st_uid)
     for number, way in enumerate(config.publish):
         at = f"publish[{number}]"

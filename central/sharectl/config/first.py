@@ -58,14 +58,9 @@ class FirstLook:
         """Group → its usage: those with jobs by cores held, then those with a quota alone."""
         names = {*self.valid_quotas, *(jobs.group for jobs in self.snapshot.running)}
         names |= {jobs.group for jobs in self.snapshot.pending}
-
-        def order(row: tuple[str, GroupUsage]) -> tuple[int, int, str]:
-            name, used = row
-            return -used.cores, -sum(used.pending_by_cores.values()), name
-
-        return dict(
-            sorted(usage_by_group(self.snapshot, sorted(names - {OTHER})).items(), key=order)
-        )
+        rows = usage_by_group(self.snapshot, sorted(names - {OTHER})).items()
+        by_waiting = sorted(rows, key=lambda row: -sum(row[1].pending_by_cores.values()))
+        return dict(sorted(by_waiting, key=lambda row: -row[1].cores))
 
     @property
     def valid_quotas(self) -> dict[str, float]:

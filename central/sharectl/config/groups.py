@@ -31,13 +31,9 @@ class GroupControlConfig:
 
 
 @dataclass(frozen=True)
-class _Promise:
+class _Group:
     pledge_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
     """Promised power, HS06 or HEPscore23: it is one scale."""
-
-
-@dataclass(frozen=True)
-class _Steered:
     control: Optional[GroupControlConfig] = setting(None)
     """Control law of it and of the groups within it; null: that of `control`."""
     max_borrowed_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
@@ -51,18 +47,15 @@ class _Steered:
 
 
 @dataclass(frozen=True)
-class _Share:
+class SubgroupConfig(_Group):
+    """Group within another one, at any level, with exactly one promise."""
+
     share: Optional[float] = setting(None, least=0, most=1)
     """Part of the pledge of the group above it."""
 
 
 @dataclass(frozen=True)
-class SubgroupConfig(_Steered, _Promise, _Share):
-    """Group within another one, at any level, with exactly one promise."""
-
-
-@dataclass(frozen=True)
-class GroupConfig(_Steered, _Promise):
+class GroupConfig(_Group):
     """Group with a pledge, or none where a source has it."""
 
     cric_vo: Optional[str] = setting(None, kind="cric name")

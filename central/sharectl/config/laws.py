@@ -20,6 +20,7 @@ import time
 import weakref
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, NoReturn, Optional
@@ -203,7 +204,7 @@ def _with_laws(steering: SteeringConfig) -> tuple[SteeringConfig, list[str], lis
         if shadow is not None:
             faults: list[str] = []
             step = _loaded(shadow.law, shadow.policy, "control.shadow", faults)
-            shadow = replace(shadow, loaded=_failing(faults[0]) if faults else step)
+            shadow = replace(shadow, loaded=partial(_fail, faults[0]) if faults else step)
             of_shadows.extend(faults)
         step = _loaded(control.law, control.policy, place, of_acting)
         return replace(control, loaded=step, shadow=shadow)
@@ -320,8 +321,6 @@ def _of_package(name: str, policy: Optional[Path]) -> LawStep:
         raise ConfigError([problem]) from error
 
 
-def _failing(problem: str) -> LawStep:
-    def fail(_state: Mapping[str, float], _reading: Reading, _dt_seconds: float) -> NoReturn:
-        raise ValueError(problem)
-
-    return fail
+def _fail(problem: str, *_arguments: object) -> NoReturn:
+    """Step of a law that could not be loaded."""
+    raise ValueError(problem)

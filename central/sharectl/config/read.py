@@ -6,19 +6,10 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Optional, get_args, get_origin
 
-from sharectl.config.fields import (
-    NOTATIONS,
-    Key,
-    WrongError,
-    absolute_path,
-    keys_of,
-    record_of,
-    sections_of,
-)
+from sharectl.config import fields
 from sharectl.config.groups import GroupConfig, SubgroupConfig, name_fault
 from sharectl.config.model import faults_between
 from sharectl.files.yaml import Fault, Tree, ValuePath, place
@@ -31,8 +22,8 @@ _EXAMPLES = {
     "file": "such as file: /shared/sharectl.txt",
 }
 """Required key → example; others are shown by their name."""
-_SCIENTIFIC = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{0,20})?[eE][-+]?[0-9]{1,2}")
-"""Number such as 1e9."""
+_SCIENTIFIC = re.compile(r"[-+]?[0-9]{1,20}(\.[0-9]{0,20})?[eE][-+]?[0-9]{1,3}")
+"""Number such as 1e9, which YAML 1.1 takes for text."""
 
 
 class Reader:
@@ -61,18 +52,18 @@ class Reader:
 
     def _advice(self, name: str, keys: Iterable[str]) -> str:
         """Section in which ``name`` is a key, or the most similar one of ``keys``."""
-        for at, section in sections_of(self.top).items():
-            if name in keys_of(section):
+        for at, section in fields.sections_of(self.top).items():
+            if name in fields.keys_of(section):
                 where = f"under {place(at)}" if at else "at the top level, not indented"
                 return f"write it {where}"
         return did_you_mean(name, keys, f"write one of {', '.join(keys)}")
 
     def section(self, section: type, value: Any, path: ValuePath) -> Any:
         """Record of the mapping at ``path``."""
-        keys = keys_of(section)
+        keys = fields.keys_of(section)
         if not isinstance(value, dict):
             self._refuse(value, path, f"keys below it, such as {next(iter(keys))}")
-            return record_of(section, dict.fromkeys(keys))
+            return fields.record_of(section, dict.fromkeys(keys))
         values: dict[str, Any] = {}
         for name, key in keys.items():
             at = (*path, name)
@@ -91,9 +82,9 @@ class Reader:
             written = {key for key in value if value[key] is not None or (*path, key) in refused}
             for message in faults_between(section, written, self.source):
                 self.fault(path, message)
-        return record_of(section, values)
+        return fields.record_of(section, values)
 
-    def value(self, key: Key, value: Any, path: ValuePath) -> Any:
+    def value(self, key: fields.Key, value: Any, path: ValuePath) -> Any:
         """Value of a key; None if it cannot be used."""
         if value is None and key.optional:
             return None
@@ -105,11 +96,11 @@ class Reader:
             return read(key, value, path)
         return (self._named if origin else self.section)(section, value, path)
 
-    def _list(self, key: Key, section: Optional[type], value: Any, path: ValuePath) -> Any:
+    def _list(self, key: fields.Key, section: Optional[type], value: Any, path: ValuePath) -> Any:
         if not isinstance(value, list):
             example = "ap-1"
             if section is not None:
-                first = next(iter(keys_of(section)))
+                first = next(iter(fields.keys_of(section)))
                 example = "{file: /shared/sharectl.txt}" if section is Way else f"{{{first}: …}}"
             return self._refuse(value, path, f"a list, such as [{example}]")
         if len(value) < (key.setting.least or 0):
@@ -118,7 +109,7 @@ class Reader:
         item = replace(key, hint=get_args(key.hint)[0], optional=False)
         return tuple(self.value(item, entry, (*path, number)) for number, entry in enumerate(value))
 
-    def _values(self, key: Key, value: Any, path: ValuePath) -> Any:
+    def _values(self, key: fields.Key, value: Any, path: ValuePath) -> Any:
         """Mapping of names to numbers or words."""
         if not isinstance(value, dict):
             return self._refuse(value, path, "names below it, such as {NAME: …}")
@@ -149,7 +140,7 @@ class Reader:
                 named[folded] = self.section(section, content, at)
         return named
 
-    def _scalar(self, key: Key, value: Any, path: ValuePath) -> Any:
+    def _scalar(self, key: fields.Key, value: Any, path: ValuePath) -> Any:
         setting, is_text = key.setting, isinstance(value, str)
         if setting.choices and not setting.kind:
             sound = is_text and value in setting.choices
@@ -164,20 +155,19 @@ class Reader:
             is_scalar = isinstance(value, (bool, int, float))
             text = f'text, in quotes: "{self._text(value, path)}"' if is_scalar else "text"
             return self._refuse(value, path, text)
+        read = fields.NOTATIONS[setting.kind].read if setting.kind else fields.absolute_path
         try:
-            return (NOTATIONS[setting.kind].read if setting.kind else absolute_path)(value)
-        except WrongError as error:
+            return read(value)
+        except fields.WrongError as error:
             self._note((*path, *error.at), str(error))
             return None
 
-    def _number(self, key: Key, value: Any, path: ValuePath) -> Any:
+    def _number(self, key: fields.Key, value: Any, path: ValuePath) -> Any:
         kinds = (int,) if key.hint is int else (int, float)
+        if isinstance(value, str) and _SCIENTIFIC.fullmatch(value):
+            number = float(value)
+            value = int(number) if number.is_integer() else number
         if isinstance(value, bool) or not isinstance(value, kinds):
-            if isinstance(value, str) and _SCIENTIFIC.fullmatch(value):
-                number = float(value)
-                if key.admits(number) and (key.hint is float or number.is_integer()):
-                    words = f"{Decimal(value):f}: YAML reads {value} as text"
-                    return self._refuse(value, path, words)
             plain = ", without quotes or a unit" if isinstance(value, str) else ""
             return self._refuse(value, path, f"a {key.range}{plain}")
         if not math.isfinite(value) or not key.admits(value):

@@ -1,5 +1,1 @@
-"""Consumption policies: generate them, price jobs.
-
-In: YAML of policies, ads of slots and jobs, knobs.
-Out: HTCondor configuration, costs.
-"""
+"""Consumption policies: generate them, price jobs."""

@@ -5,7 +5,7 @@ The negotiator answers between its cycles only: its knobs are kept for while it 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,6 @@ from sharectl.condor.ads import evaluated, number, text, whole
 from sharectl.condor.daemons import ask_collector, collector_question, slots
 from sharectl.condor.deadline import ask_all
 from sharectl.condor.negotiator import (
-    QuotaKnob,
     groups_of_knobs,
     names_above,
     names_of,
@@ -43,7 +42,7 @@ class KnobsCopy:
     """Name of the negotiator; None for the only one."""
     asked_at: int
     """Unix seconds."""
-    knobs: tuple[QuotaKnob, ...]
+    knobs: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -67,8 +66,7 @@ class NegotiatorPledges:
             fact = "the collector knows no execute point to tell the power of"
             raise PoolUnavailableError(f"{fact}; write pledges.negotiator.{missing}")
         names = names_of(copy.knobs)
-        groups = groups_of_knobs(copy.knobs, _SOURCE, weight)
-        quotas = {group.name.lower(): group for group in groups}
+        quotas = groups_of_knobs(copy.knobs, _SOURCE, weight)
         said_at = None if copy.asked_at == now else copy.asked_at
         in_source: dict[str, Pledge] = {}
         absent: dict[str, str] = {}
@@ -76,7 +74,7 @@ class NegotiatorPledges:
         for wanted in self.wanted:
             name = wanted.group
             scale[name] = scale.get(name.rpartition(".")[0], 1.0)
-            quota = quotas[name].quota if name in quotas else None
+            quota = quotas[name].weight if name in quotas else None
             if quota is None:
                 missing = next((n for n in sorted(names_above(name)) if n not in names), name)
                 unlisted = f"GROUP_NAMES of the negotiator has no {missing}"
@@ -107,7 +105,7 @@ class NegotiatorPledges:
         if answer.value is None:
             copy = self._copy(now, f"negotiator: {answer.source.problem}", warnings)
         else:
-            copy = KnobsCopy(self.access.name, now, tuple(answer.value))
+            copy = KnobsCopy(self.access.name, now, answer.value)
             if self.keep:
                 keep_copy(self.copy_file, copy, warnings)
         if self.access.pool_cores and self.access.weight_hs06:

@@ -1,5 +1,1 @@
-"""Tables, JSON and the page: everything that a person reads.
-
-In: Records.
-Out: Text, JSON, HTML, SVG.
-"""
+"""Tables, JSON and the page: everything that a person reads."""

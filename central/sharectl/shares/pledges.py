@@ -83,15 +83,3 @@ def jumps(before: float, after: float, factor: float) -> bool:
 
 ROOT = "<none>"
 """HTCondor's name for the group of jobs that are in no other."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """An accounting group. Quota and use are in weighted slots: the unit of SlotWeight."""
-
-    name: str
-    quota: Optional[float]
-    """Most that it may use by itself; None if unknown, as before the first negotiation cycle."""
-    used: Optional[float]
-    surplus: Optional[str]
-    """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS), ``regroup`` (GROUP_AUTOREGROUP) or None."""

@@ -13,11 +13,11 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Optional
 
-from sharectl.condor.ad_rows import LITERAL, AdRow, resources_of, seen_by
+from sharectl.condor.ad_rows import LITERAL, AdRow, emptied, resources_of, seen_by
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, is_true, value_of
 from sharectl.condor.expressions import with_clock
 from sharectl.model import ClosedTo, Kind
-from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, clauses_in, freed
+from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, clauses_in
 
 MAX_CLAUSE = 300
 """Characters of a clause that are reported."""
@@ -126,7 +126,7 @@ def _closed_to(rows: Iterable[tuple[Kind, str]]) -> tuple[ClosedTo, ...]:
 
 def _as_it_is(row: AdRow) -> dict[str, str]:
     """Slot without what jobs hold there; sharectl's grace and target admit everything."""
-    free = freed(row)
+    free = emptied(row)
     free |= {name: "true" for name in _OWN_CLAUSES if name in free}
     free["disk"] = _DISK_KIB
     if "t1_overheat" in row:

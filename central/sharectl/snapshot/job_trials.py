@@ -39,6 +39,7 @@ from sharectl.condor.ad_rows import (
     LITERAL,
     AdRow,
     clauses_of,
+    emptied,
     long_of,
     names_reached,
     resources_of,
@@ -51,7 +52,7 @@ from sharectl.condor.expressions import alternatives, words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind
 from sharectl.snapshot.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.snapshot.schedd_jobs import MOST_SHAPE_ROWS, JobKind, JobShape, Shapes
-from sharectl.snapshot.slot_groups import SlotGroups, SlotQuery, clauses_in, freed
+from sharectl.snapshot.slot_groups import SlotGroups, SlotQuery, clauses_in
 
 TRIAL_SECONDS = 10.0
 """Deadline of a trial of all jobs, which takes some 0.6 s on 2,000 nodes."""
@@ -406,7 +407,7 @@ def policy_of(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
     at an attribute that the slot lacks is left out: the slot may lack it for a moment. So is one on
     an attribute that is not ``of_jobs``, which are those that jobs tell, in lower case.
     """
-    free, unsure = freed(row), unsure_of(row)
+    free, unsure = emptied(row), unsure_of(row)
     aged = moments(free)
     parts: dict[str, list[str]] = {ACCEPTS: [], OPEN: []}
     seen = set(resources_of(row))

@@ -18,14 +18,14 @@ from sharectl.condor.accounts import (
     affordable_words,
     answer_within,
 )
-from sharectl.condor.ad_rows import row_of
+from sharectl.condor.ad_rows import emptied, row_of
 from sharectl.condor.ads import ad_of_long, expression, value_of, whole
 from sharectl.condor.expressions import words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind, Node
 from sharectl.shares.demand import Request, shared_out
 from sharectl.snapshot.closed_nodes import by_machine
 from sharectl.snapshot.schedd_jobs import JobKind, JobShape, whole_cores
-from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, SlotQuery, freed
+from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, SlotQuery
 
 MOST_REQUESTS = 4000
 """Requests that are evaluated; those beyond count as without a slot."""
@@ -94,7 +94,7 @@ def _slots(look: SlotQuery, words: Iterable[frozenset[str]], users: Iterable[str
     names, _ = affordable_words(words, users)
     totals = (f"TotalSlot{name}" for name in names)
     ads = look([*_OF_ANY_SLOT, *names, *totals])
-    return SlotGroups((freed(row_of(ad)), {}, ()) for ad in ads)
+    return SlotGroups((emptied(row_of(ad)), {}, ()) for ad in ads)
 
 
 def _sizes(job: Any, slots: Iterable[SlotGroup]) -> Sequence[SizeOnSlots]:

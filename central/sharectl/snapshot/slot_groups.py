@@ -6,15 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from sharectl.condor.ad_rows import (
-    LITERAL,
-    AdRow,
-    clauses_of,
-    emptied,
-    long_of,
-    names_reached,
-    seen_by,
-)
+from sharectl.condor.ad_rows import LITERAL, AdRow, clauses_of, long_of, names_reached, seen_by
 from sharectl.condor.ads import ad_of_long
 from sharectl.condor.expressions import code_of
 
@@ -23,11 +15,6 @@ MOST_VIEWS = 50
 
 SlotQuery = Callable[[Sequence[str]], Iterable[Any]]
 """Returns the ads of a pool's slots with these attributes."""
-
-
-def freed(row: AdRow) -> dict[str, str]:
-    """Row of a slot when nothing runs there."""
-    return {name.lower(): text for name, text in emptied(row).items()}
 
 
 class SlotClause(NamedTuple):

@@ -1,5 +1,1 @@
-"""Tables and pages of what runs of the twin have shown.
-
-In: Outcomes and results.
-Out: Text, JSON, HTML, SVG.
-"""
+"""Tables and pages of what runs of the twin have shown."""

@@ -1,5 +1,1 @@
-"""Verbs of the laboratory, entry points of the group `sharectl.verbs`.
-
-In: Arguments.
-Out: Output, exit codes.
-"""
+"""Verbs of the laboratory, entry points of the group `sharectl.verbs`."""

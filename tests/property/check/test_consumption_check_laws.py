@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -42,12 +40,6 @@ policies = st.fixed_dictionaries(
     }
 )
 requests = st.integers(1, 2**20)
-
-
-@pytest.fixture(scope="module")
-def htcondor() -> Iterator[CondorProcess]:
-    with CondorProcess() as process:
-        yield process
 
 
 def subject(knobs: dict[str, str], htcondor: CondorProcess) -> CheckedNode:

@@ -217,19 +217,3 @@ def test_whatever_stands_at_a_key_it_loads_or_is_reported(
     if "groups" not in (*path, name):
         text = f"{{groups: {{alice: {{pledge_hs06: 1}}}},\n{text[1:]}"
     assert {problem.split(":")[1] for problem in judge(text)} <= {str(text.count("\n") + 1)}
-
-
-@given(data, st.data())
-def test_a_second_copy_of_any_line_of_a_section_is_reported(
-    content: dict[str, Any], draw: st.DataObject
-) -> None:
-    """Every key that is there twice is reported, with the line of either."""
-    lines = render(parse(flow(content), "FILE")).splitlines()
-    number = draw.draw(
-        st.sampled_from([n for n, line in enumerate(lines) if line.partition(": ")[2]])
-    )
-    lines.insert(number + 1, lines[number])
-    problems = judge("\n".join(lines))
-    assert len(problems) == 1
-    assert problems[0].startswith(f"FILE:{number + 2}: ")
-    assert f"first at line {number + 1}" in problems[0]

@@ -75,7 +75,7 @@ REMEDIES = (
     "; install that sharectl again, or ",
     "; write it by `sharectl learn`, ",
 )
-KNOBS = KnobsCopy(None, NOW, ())
+KNOBS = KnobsCopy(None, NOW, {})
 USES: dict[str, list[Callable[[Path], Any]]] = {
     "state.json": [
         lambda path: StateFile(path).load(),

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from sharectl.condor.configuration import circle, definitions_in, in_force
+from tests.fakes import Listing
 
 
-def test_definitions_of_a_text(
-    tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]], int], None]
-) -> None:
+def test_definitions_of_a_text(tmp_path: Path, listing: Listing) -> None:
     """Lines, names and texts, what they refer to, the ones in force of A, and a circle."""
 
     def outcome(text: str) -> list[str]:

@@ -6,10 +6,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Callable
 
 import pytest
 
+from poolbox.waiting import wait_for
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.files.files import only_one
 
@@ -95,12 +95,12 @@ def test_a_killed_process_frees_the_lock_and_ends_its_children(
     command = [sys.executable, "-c", HOLDER, str(lock), str(mark)]
     with subprocess.Popen(command) as holder:
         try:
-            until(lambda: mark.exists() and bool(mark.read_text()))
+            wait_for(lambda: mark.exists() and mark.read_text(), "the child")
         finally:
             holder.send_signal(number)
     with only_one(lock, wait_seconds=0):
         pass
-    until(lambda: not Path("/proc", mark.read_text()).exists())
+    wait_for(lambda: not Path("/proc", mark.read_text()).exists(), "its end")
 
 
 INTERRUPTED = """\
@@ -131,10 +131,3 @@ def test_a_child_does_not_hold_the_lock_of_its_parent(tmp_path: Path) -> None:
 def _open_files() -> list[str]:
     places = Path("/proc/self/fd").iterdir()
     return [str(place.readlink()) for place in places if place.is_symlink()]
-
-
-def until(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end
-        time.sleep(0.02)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Optional
 
 from sharectl.condor.expressions import (
@@ -14,13 +13,12 @@ from sharectl.condor.expressions import (
     split,
     with_clock,
 )
+from tests.fakes import Listing
 
 OURS = "MY.t1_GraceAdmits =!= false && MY.t1_TargetAdmits =!= false && MY.t1_CoolAdmits =!= false"
 
 
-def test_parts_of_expressions(
-    listing: Callable[[str, Callable[[str], list[str]], int], None],
-) -> None:
+def test_parts_of_expressions(listing: Listing) -> None:
     """Clauses, attributes, the resource of a clause, and the text with another clock."""
 
     def outcome(text: str) -> list[str]:

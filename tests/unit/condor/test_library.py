@@ -7,13 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from poolbox.errors import DeadlineError
+from poolbox.waiting import wait_for
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, refusal
+from tests.fakes import Listing
 
 PARENT = """
 import pathlib, sys
@@ -48,13 +50,11 @@ def test_a_child_that_hangs_ends_with_its_parent(tmp_path: Path) -> None:
             assert parent.poll() is None
         finally:
             parent.send_signal(signal.SIGKILL)
-    end = time.monotonic() + 10
-    while not has_ended(child) and time.monotonic() < end:
-        time.sleep(0.02)
-    ended = has_ended(child)
-    if not ended:
+    try:
+        wait_for(lambda: has_ended(child), "its end")
+    except DeadlineError:
         os.kill(child, signal.SIGKILL)
-    assert ended
+        raise
 
 
 def test_a_process_that_hung_or_died_is_started_again(tmp_path: Path) -> None:
@@ -85,9 +85,7 @@ def test_a_command_of_a_configuration_ends_with_its_deadline(tmp_path: Path) -> 
     assert str(program) not in listed.stdout
 
 
-def test_a_refusal_names_the_operators_own_line(
-    tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]], int], None]
-) -> None:
+def test_a_refusal_names_the_operators_own_line(tmp_path: Path, listing: Listing) -> None:
     """HTCondor's texts, also for files that are read through another one, and for a folder's."""
     file = tmp_path / "a.conf"
     file.write_text("A = 1\nFOO BAR\n")

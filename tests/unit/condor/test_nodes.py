@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional
 
@@ -20,7 +19,7 @@ from sharectl.condor.node_ads import (
 )
 from sharectl.condor.pool_look import NEEDED, TESTED, version_of
 from sharectl.plan.nodes import NO_VERSION, NodeWords, version_problems
-from tests.fakes import NOW
+from tests.fakes import NOW, Listing
 from tests.slot_status import status_of
 
 STALE_SECONDS = 90
@@ -58,7 +57,7 @@ AWAITED = {
 
 
 def test_a_slot_obeys_or_refuses_and_its_run_is_stale_by_the_clock_of_its_node(
-    listing: Callable[[str, Callable[[str], list[str]], int], None],
+    listing: Listing,
 ) -> None:
     """Attributes in the place of those of `slot`; times are seconds from now."""
 
@@ -148,9 +147,7 @@ def test_versions_are_counted_with_a_node_of_each_where_job_ctl_runs() -> None:
     assert status["node_of_version"] == {"0.1.0": "a.example.org", NO_VERSION: "c.example.org"}
 
 
-def test_a_version_fits_within_its_series(
-    listing: Callable[[str, Callable[[str], list[str]], int], None],
-) -> None:
+def test_a_version_fits_within_its_series(listing: Listing) -> None:
     """Version of three nodes, beside that of the central manager, which five have."""
 
     def outcome(text: str) -> list[str]:

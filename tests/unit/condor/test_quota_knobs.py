@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sharectl.condor.negotiator import groups_of_knobs
+from sharectl.condor.negotiator import GroupWeight, groups_of_knobs
 from sharectl.errors import InputError
-from sharectl.shares.pledges import Group
 from sharectl.words import Problems
 from tests.quota_knobs import knobs_of
 
@@ -21,8 +20,8 @@ def test_no_more_problems_than_people_read() -> None:
     assert lines[-1].endswith("and 477 more like this)")
 
 
-def knobs(text: str, pool_weight: float | None = None) -> list[Group]:
-    return groups_of_knobs(knobs_of(text), "f", pool_weight)
+def knobs(text: str, pool_weight: float | None = None) -> dict[str, GroupWeight]:
+    return groups_of_knobs(knobs_of(text), "negotiator", pool_weight)
 
 
 KNOBS = """\
@@ -44,33 +43,26 @@ CPUS = lots
 
 
 def test_groups_of_knobs() -> None:
-    assert knobs(KNOBS, 20.0) == [
-        Group("atlas", 8.0, 0.0, "regroup"),
-        Group("cms", 4.0, 0.0, "no"),
-        Group("cms.prod", 2.0, 0.0, "byquota"),
-        Group("lhcb", 4.0, 0.0, "byquota"),
-    ]
-    assert {group.name: group.quota for group in knobs(KNOBS)}["atlas"] is None
-    beyond_one = "GROUP_QUOTA_DYNAMIC_a = 0.75\nGROUP_QUOTA_DYNAMIC_b = 0.5"
-    assert [group.quota for group in knobs(beyond_one, 10.0)] == [6, 4]
+    assert knobs(KNOBS, 20.0) == {
+        "atlas": (8.0, "regroup"),
+        "cms": (4.0, "no"),
+        "cms.prod": (2.0, "byquota"),
+        "lhcb": (4.0, "byquota"),
+    }
+    assert knobs(KNOBS)["atlas"].weight is None
 
 
-@pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        # The negotiator ends on a boolean that is none.
-        (
-            (
-                "GROUP_QUOTA_a = lots\nGROUP_QUOTA_b = -1\nGROUP_QUOTA_c = inf\n"
-                "GROUP_QUOTA_DYNAMIC_d = x\nGROUP_AUTOREGROUP = maybe\n"
-                "GROUP_ACCEPT_SURPLUS_a = yes\n"
-            ),
-            ["f:1", "f:2", "f:3", "f:4", "f:5", "f:6"],
-        ),
-        ("GROUP_NAMES = cms\nCPUS = 4\nGROUP_QUOTA_ = 4\n", ["f"]),
-    ],
-)
-def test_invalid_knobs_of_quotas_are_named_with_their_lines(text: str, places: list[str]) -> None:
+def test_all_invalid_knobs_of_quotas_are_named() -> None:
+    """The negotiator ends on a boolean that is none."""
+    faults = {
+        "GROUP_QUOTA_a": "lots",
+        "GROUP_QUOTA_b": "-1",
+        "GROUP_QUOTA_c": "inf",
+        "GROUP_QUOTA_DYNAMIC_d": "x",
+        "GROUP_AUTOREGROUP": "maybe",
+        "GROUP_ACCEPT_SURPLUS_a": "yes",
+    }
     with pytest.raises(InputError) as raised:
-        knobs(text)
-    assert sorted(problem.split(": ")[0] for problem in raised.value.problems) == places
+        knobs("".join(f"{name} = {value}\n" for name, value in faults.items()))
+    for problem, (name, value) in zip(raised.value.problems, faults.items(), strict=True):
+        assert problem.startswith(f"negotiator: {name} is {value!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,9 +13,9 @@ from sharectl.config.advice import absent, advice, idle, protected, unit_of, unl
 from sharectl.config.load import parse
 from sharectl.config.model import Config
 from sharectl.publish import signing
+from tests.fakes import Listing
 
 GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
-Listing = Callable[[str, Callable[[str], Iterable[str]], int], None]
 SECRET = "0123456789abcdef" * 4
 
 

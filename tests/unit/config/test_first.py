@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.cli.init import with_quotas
-from sharectl.condor.negotiator import QuotaKnob
 from sharectl.config.first import MOST_GROUPS, AnyGroup, FirstLook, render
 from sharectl.config.load import parse
 from sharectl.config.model import OBSERVE
@@ -53,8 +52,7 @@ def with_(**changes: Any) -> FirstLook:
 
 
 def of_knobs(values: dict[str, str], cores: float | None = None) -> FirstLook:
-    knobs = [QuotaKnob("negotiator", name, value) for name, value in values.items()]
-    return with_quotas(LOOK, knobs, cores)
+    return with_quotas(LOOK, {name.lower(): value for name, value in values.items()}, cores)
 
 
 def of_ages(*seconds: int) -> FirstLook:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from sharectl.pledges.join import AllPledges, SteeredGroup
 from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
 from sharectl.shares.pledges import Pledged
 from sharectl.times import DAY_SECONDS
-from tests.fakes import NOW, FakePublisher
+from tests.fakes import NOW, FakePublisher, Listing
 from tests.quota_knobs import knobs_of
 from tests.unit.cycle.test_cycle import cycle, world
 
@@ -53,16 +53,14 @@ def problem_of(pledged: Pledged) -> str:
 
 def write_copy(path: Path, text: str, asked_at: int = NOW, name: str | None = None) -> None:
     """Keep knobs as those that the negotiator had last."""
-    copy = KnobsCopy(name, asked_at, tuple(knobs_of(text)))
+    copy = KnobsCopy(name, asked_at, knobs_of(text))
     Document(path, 2**22).replace(asdict(copy))
 
 
 # ---- quotas
 
 
-def test_pledges_of_quotas(
-    tmp_path: Path, listing: Callable[[str, Callable[[str], list[str]], int], None]
-) -> None:
+def test_pledges_of_quotas(tmp_path: Path, listing: Listing) -> None:
     """The first line has the groups, with the pledges that are written; a slot has 10 HS06."""
 
     def outcome(text: str) -> list[str]:

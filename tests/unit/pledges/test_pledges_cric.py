@@ -18,6 +18,7 @@ from sharectl.pledges.cric import MAX_BYTES, CricPledges, promised
 from sharectl.pledges.join import AllPledges, SteeredGroup
 from sharectl.shares.pledges import Period, Pledged
 from sharectl.times import DAY_SECONDS
+from tests.fakes import Listing
 from tests.web_server import Answer, WebServer, serving, web_server
 
 RECORDED = (Path(__file__).parents[2] / "golden" / "pledges" / "federations.json").read_bytes()
@@ -42,9 +43,7 @@ def outcome(content: str) -> list[str]:
     return lines or ["no pledge"]
 
 
-def test_an_answer_has_pledges_or_a_problem(
-    listing: Callable[[str, Callable[[str], list[str]], int], None],
-) -> None:
+def test_an_answer_has_pledges_or_a_problem(listing: Listing) -> None:
     listing("pledges/cric.txt", outcome, 24)
 
 
