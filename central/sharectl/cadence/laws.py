@@ -23,7 +23,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import ceil, exp, floor, fsum, log, log1p, sqrt
+from math import ceil, exp, expm1, floor, fsum, log, log1p, sqrt
 from operator import mul
 from statistics import NormalDist
 from typing import Callable
@@ -87,7 +87,7 @@ class RunTimeLaw:
 
     @property
     def is_continuous(self) -> bool:
-        """True if run times may be anything, so that shares stand for bins."""
+        """True if run times may be anything above 0."""
         return self.name in ("exponential", "log-normal")
 
     @cached_property
@@ -99,32 +99,23 @@ class RunTimeLaw:
 
     @cached_property
     def shares(self) -> dict[float, float]:
-        """Run time -> share of jobs; a continuous law as means of bins of equal probability."""
+        """Run time -> share of jobs; of a log-normal law means of bins of equal probability.
+
+        An exponential law needs none.
+        """
         if self.name == "weighted":
             weight = fsum(self.parameters[1::2])
             return {seconds: part / weight for seconds, part in self.seen.items()}
         mean = self.parameters[0]
         if self.name == "constant":
             return {mean: 1.0}
-        quantile = self._quantile()
-        edges = [quantile(number / _BINS) for number in range(1, _BINS)]
+        law, quantile = self._normal(), self._quantile()
+        edges = (quantile(number / _BINS) for number in range(1, _BINS))
         # Of each edge E[D; D <= edge].
-        if self.name == "exponential":
-            parts = [mean - (edge + mean) * exp(-edge / mean) for edge in edges]
-        else:
-            law = self._normal()
-            parts = [mean * law.cdf(log(edge) - law.stdev**2) for edge in edges]
+        parts = [mean * law.cdf(log(edge) - law.stdev**2) for edge in edges]
         least = mean * 1e-12  # differences of small parts are rounded
         means = (max(least, b - a) * _BINS for a, b in zip([0.0, *parts], [*parts, mean]))
         return {seconds: jobs / _BINS for seconds, jobs in Counter(means).items()}
-
-    def longer(self, seconds: float) -> float:
-        """Share of jobs that run longer, of a continuous law."""
-        if seconds <= 0:
-            return 1.0
-        if self.name == "exponential":
-            return exp(-seconds / self.mean_seconds)
-        return 1 - self._normal().cdf(log(seconds))
 
     def drawing(self, uniform: Callable[[], float]) -> Callable[[], float]:
         """Drawer of run times in seconds, above 0, from a drawer of numbers from 0 to below 1.
@@ -148,30 +139,25 @@ class RunTimeLaw:
         """
         if worklife_seconds < 0:
             return 1.0
+        held_seconds = worklife_seconds + start_seconds
+        if self.name == "exponential":
+            # Jobs are as long from any moment on: so is the last one after the worklife.
+            sure, mean = floor(held_seconds / cadence_seconds) + 1, self.mean_seconds
+            first = exp((held_seconds - sure * cadence_seconds) / mean)
+            cycles = sure - first / expm1(-cadence_seconds / mean)
+            return min(1.0, (worklife_seconds + mean) / (cadence_seconds * cycles))
         if len(self.shares) == 1:
             (seconds,) = self.shares
             jobs = _whole(worklife_seconds / seconds, floor) + 1
             return loading_factor(seconds * jobs, cadence_seconds, start_seconds)
-        # Exponential jobs are as long from any moment on: so is the last one after the worklife.
-        if worklife_seconds > 0 and self.name != "exponential":
+        if worklife_seconds > 0:
             most_seconds = min(worklife_seconds, _STEPS * cadence_seconds)
             return _claims_loading(self, cadence_seconds, most_seconds, start_seconds)
-        cycles = self._cycles(cadence_seconds, worklife_seconds + start_seconds)
-        return min(1.0, (worklife_seconds + self.mean_seconds) / (cadence_seconds * cycles))
-
-    def _cycles(self, cadence_seconds: float, start_seconds: float) -> float:
-        """Expected cycles for which jobs hold a slot that start so long after a cycle's begin."""
-        first, exact = 0, 0.0
-        if self.is_continuous:
-            first = _STEPS
-            for cycle in range(first):
-                exact += (longer := self.longer(cycle * cadence_seconds - start_seconds))
-                if longer < _ROUNDING:
-                    break
-        return exact + sum(
-            max(0, cycles_held(start_seconds + seconds, cadence_seconds) - first) * share
+        cycles = fsum(
+            cycles_held(start_seconds + seconds, cadence_seconds) * share
             for seconds, share in self.shares.items()
         )
+        return min(1.0, self.mean_seconds / (cadence_seconds * cycles))
 
     def rounded(self, step_seconds: float) -> Iterable[tuple[int, float]]:
         """Run times in whole steps, 1 at least, and their shares of all jobs."""

@@ -113,8 +113,10 @@ def _run(arguments: argparse.Namespace) -> int:
         cores=arguments.cores or facts.cores,
         duration_seconds=duration,
     )
-    content = cadence.as_content(compare(facts.load, terms), facts)
-    options.show(arguments, "cadence", content, partial(cadence.print_findings, content))
+    comparison = compare(facts.load, terms)
+    content = cadence.as_content(comparison, facts)
+    text = partial(cadence.print_findings, comparison, facts)
+    options.show(arguments, "cadence", content, text)
     options.say(facts.problems)
     return 75 if facts.problems else 0
 
