@@ -17,7 +17,6 @@ from sharectl.condor.negotiator import Cycle, cycles_and_knobs, one_of
 from sharectl.errors import PoolUnavailableError
 from sharectl.words import counted
 
-_FEW_JOBS = 100
 _MOST_JOBS = 10_000
 """Of each schedd."""
 _RAN = "RemoteWallClockTime > 0"
@@ -57,8 +56,8 @@ def ask(
     jobs: list[LoggedJob] = []
     left_out: Counter[str] = Counter()
     for answer in answers.values():
-        ran, reasons = answer.value or ([], {})
-        jobs += ran
+        logged, reasons = answer.value or ([], {})
+        jobs += logged
         left_out.update(reasons)
     if not jobs:
         reason = "; ".join(left_out_notes(left_out)) or "no history"
@@ -67,18 +66,14 @@ def ask(
     load = load_of(jobs)
     schedds = sum(answer.value is not None for answer in answers.values())
     work = counted(round(load.work / 3600), "core-hour")
-    notes = [f"run times of {counted(len(jobs), 'job')}, {work}", *left_out_notes(left_out)]
-    if len(jobs) < _FEW_JOBS:
-        notes.append("that are few: the next ones may be quite different")
+    ran = f"run times of {counted(len(jobs), 'job')} of {counted(schedds, 'schedd')}, {work}"
     return Facts(
-        f"the live pool, {counted(schedds, 'schedd')}, of each the newest {_MOST_JOBS} jobs "
-        "at most",
         load,
         cores=cores or None,
         durations=tuple(cycle.duration_seconds for cycle in cycles),
         jobs_waited=any(cycle.idle_jobs for cycle in cycles),
         interval_seconds=knobs.get("NEGOTIATOR_INTERVAL"),
-        notes=tuple(notes),
+        notes=(ran, *left_out_notes(left_out)),
         problems=tuple(problems),
     )
 

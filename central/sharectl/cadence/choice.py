@@ -39,7 +39,6 @@ class Knobs:
 class Facts:
     """Run times, and facts of the pool that came with them."""
 
-    source: str
     load: Load
     cores: Optional[int] = None
     durations: tuple[float, ...] = ()

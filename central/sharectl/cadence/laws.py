@@ -1,18 +1,12 @@
 """Laws of run times, and their loading factor.
 
 The loading factor is the share of its time that a slot works if it gets jobs at negotiation cycles
-only. A job runs for D seconds, its slot is idle for I seconds until the next cycle begins, and
-Z = D + I. With a cycle every C seconds the loading factor of one run time is D / Z =
-D / (C * ceil(D / C)). A slot reaches it while jobs wait for it all the time. A cycle takes time:
-jobs that start s seconds after its begin have D / (C * ceil((s + D) / C)).
+only, every C seconds, and jobs always wait. Jobs that run for D seconds and start s seconds after a
+cycle's begin have E[D] / (C * E[ceil((s + D) / C)]): not the mean of the jobs' own factors, in
+which a short job counts as much as a long one.
 
-Where run times vary it is a ratio of expectations (renewal and reward), E[D] over
-C * E[ceil((s + D) / C)]. The mean of the jobs' own factors is something else: in it a short job,
-which wastes most of a cycle, counts as much as a long one.
-
-With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older
-than W. D is then L, the time of all jobs of a claim. Jobs are independent of each other, and there
-is always one more that may use the claim.
+With CLAIM_WORKLIFE W > 0 a claim runs independent jobs back to back until one ends when the claim
+is older than W. D is then L, the time of all jobs of a claim.
 """
 
 from __future__ import annotations
@@ -64,11 +58,7 @@ def _whole(value: float, otherwise: Callable[[float], int]) -> int:
 
 @dataclass(frozen=True)
 class RunTimeLaw:
-    """Distribution of run times.
-
-    It gives them with their shares of all jobs, where an expectation is wanted, and draws them one
-    by one.
-    """
+    """Distribution of run times: their shares of all jobs, for expectations, and draws."""
 
     name: str
     """`constant`, `exponential`, `log-normal` or `weighted`."""
@@ -193,12 +183,17 @@ def _claims_loading(
     step_seconds = cadence_seconds / cycle_steps
     points = floor(worklife_seconds / step_seconds)
     start = floor(start_seconds / step_seconds + 0.5)
-    # Every claim lasts past all cycles that begin up to its worklife: later ones are in doubt.
-    sure_cycles = (start + points) // cycle_steps + 1
     starts, mean_steps = _job_starts(law, step_seconds, points)
-    first = sure_cycles * cycle_steps - start
-    after = _cycles_after(law, step_seconds, cycle_steps, first, points)
-    held_cycles: float = sure_cycles + sum(map(mul, starts, after))
+    whole_cycles, rests = 0.0, [0.0] * cycle_steps
+    for step, share in law.rounded(step_seconds):
+        whole_cycles += step // cycle_steps * share
+        rests[step % cycle_steps] += share
+    longer = [0.0, *accumulate(reversed(rests[1:]))][::-1]
+    # A job holds one more cycle if it goes on at the next cycle's begin after its whole ones.
+    held_cycles = ceil(start / cycle_steps) + fsum(
+        jobs * (whole_cycles + longer[-(start + step) % cycle_steps])
+        for step, jobs in enumerate(starts)
+    )
     # Wald: a claim's jobs times their mean.
     return min(1.0, sum(starts) * mean_steps / (cycle_steps * held_cycles))
 
@@ -219,31 +214,6 @@ def _job_starts(law: RunTimeLaw, step_seconds: float, points: int) -> tuple[list
     for step in range(1, points + 1):
         starts.append(sum(map(mul, masses[1 : step + 1], reversed(starts))))
     return starts, mean_steps
-
-
-def _cycles_after(
-    law: RunTimeLaw, step_seconds: float, cycle_steps: int, first: int, points: int
-) -> list[float]:
-    """Expected cycles from ``first`` - 0, 1 … ``points`` steps after a job's start to its end.
-
-    Cycles begin ``cycle_steps`` apart; ``first`` is above ``points``.
-    """
-    # A longer job takes some whole cycles more and is otherwise like one of these.
-    masses = [0.0] * (first + cycle_steps + 1)
-    whole_cycles = 0.0
-    for step, share in law.rounded(step_seconds):
-        cycles = max(0, -((first + cycle_steps - step) // cycle_steps))
-        masses[step - cycles * cycle_steps] += share
-        whole_cycles += cycles * share
-    longer = [0.0, *accumulate(reversed(masses[1:]))][::-1]
-    after: list[float] = []
-    for back in range(points + 1):
-        if back < cycle_steps:
-            later = longer[first - back + cycle_steps] + whole_cycles
-        else:
-            later = after[back - cycle_steps]
-        after.append(longer[first - back] + later)
-    return after
 
 
 def plain(value: float) -> str:

@@ -124,7 +124,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _facts(arguments: argparse.Namespace) -> Facts:
     """Run times of the source that the options name."""
     if arguments.run_time:
-        return Facts("a law of run times", arguments.run_time)
+        return Facts(arguments.run_time)
     pool, pledges = PoolConfig(), PledgesConfig()
     if arguments.config:
         config = load(arguments.config)

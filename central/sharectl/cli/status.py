@@ -293,9 +293,9 @@ def _conflict(
 
 def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:
     """Facts about targets in a place, and its worst problem."""
-    row = {"way": placed.way, "place": placed.place, "problem": placed.problem}
+    facts = {"way": placed.way, "place": placed.place, "problem": placed.problem, "older": False}
     if placed.targets is None:
-        return {**row, "older": False}
+        return facts
     seconds = placed.valid_until - now if placed.valid_until is not None else None
     older, problem = (placed.sequence or sequence) < sequence, None
     if older:
@@ -308,11 +308,17 @@ def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> 
         problem = f"expired {span(seconds)} ago: no node has a target from there"
     elif placed.problem is None and placed.pool != pool:
         problem = f"is for pool {placed.pool}, and pool.name is {pool}: `sharectl cycle`"
-    if problem is not None:
-        row["problem"] = f"{placed.place}: {problem}"
-    facts = {"targets": placed.targets, "sequence": placed.sequence, "valid_for_seconds": seconds}
-    more = {"writer": placed.writer, **placed.more, "older": older, "foreign": False}
-    return {**row, **facts, **more}
+    return {
+        **facts,
+        "problem": placed.problem if problem is None else f"{placed.place}: {problem}",
+        "targets": placed.targets,
+        "sequence": placed.sequence,
+        "valid_for_seconds": seconds,
+        "writer": placed.writer,
+        **placed.more,
+        "older": older,
+        "foreign": False,
+    }
 
 
 def _add_nagios(parser: argparse.ArgumentParser) -> None:

@@ -35,19 +35,14 @@ _KNOBS = {
 def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
     """Run times, costs by interval, the recommendation (or null) and notes."""
     terms, choice, load = comparison.terms, comparison.choice, facts.load
-    recommendation = None
-    if choice is not None:
-        why = _sentences(comparison, facts, reasons=True)
-        recommendation = {**_knobs(comparison), **asdict(choice), "why": why}
     return {
-        "source": facts.source,
         "claim_worklife_seconds": terms.worklife_seconds,
         "cores": terms.cores,
         "cycle_duration_seconds": terms.duration_seconds,
         "run_times": {"name": load.name, "jobs": load.jobs, "mean_seconds": load.mean_seconds},
         "intervals": list(map(asdict, comparison.costs)),
         "default": asdict(comparison.default) if comparison.default else None,
-        "recommendation": recommendation,
+        "recommendation": {**_knobs(comparison), **asdict(choice)} if choice else None,
         "notes": _sentences(comparison, facts, reasons=False),
     }
 

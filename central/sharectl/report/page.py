@@ -13,7 +13,7 @@ from sharectl.plan.plan import REASONS
 from sharectl.plan.records import GROUP_REASONS, CycleRecord
 from sharectl.report import series as over_time
 from sharectl.report.scale import minute
-from sharectl.report.svg import GROUPS, PLOT_WIDTH, begin_of, drawings
+from sharectl.report.svg import GROUPS, PLOT_WIDTH, begin_of, drawing
 from sharectl.report.svg import page as html
 from sharectl.times import DAY_SECONDS
 
@@ -80,10 +80,7 @@ def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
         anchors=anchors,
         tops=tops,
         shown=min(GROUPS, len(tops)),
-        figures={
-            key: [drawing for figure in figures for drawing in drawings([figure])]
-            for key, figures in sections.items()
-        },
+        figures={key: list(map(drawing, figures)) for key, figures in sections.items()},
     )
 
 

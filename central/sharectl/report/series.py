@@ -222,7 +222,7 @@ def pool_figures(series: Series) -> Iterator[Figure]:
 
 
 def main_figure(series: Series, groups: Sequence[str], marks: Marks) -> Figure:
-    """Shortfall of the first groups on one axis, in % of the power present; across the page."""
+    """Shortfall of the first groups on one axis, in % of the power present."""
 
     def shortfalls(bucket: Bucket) -> Values:
         values: dict[str, Optional[float]] = dict.fromkeys(groups[:GROUPS]) if bucket.groups else {}
@@ -253,11 +253,8 @@ def _of(lines: Mapping[str, str], group: str = "") -> OfBucket:
     return values
 
 
-def _figure(
-    plot: _Plot, series: Series, key: str, subject: str, marks: Optional[Marks] = None
-) -> Figure:
-    """Figure of a group or the pool, the ``subject``; one with ``marks`` is the main one."""
-    broad = marks is not None
+def _figure(plot: _Plot, series: Series, key: str, subject: str, marks: Marks = ()) -> Figure:
+    """Figure of a group or the pool, the ``subject``, with ``marks``."""
     lines = [
         Curve(name, f"{plot.style}{number}" if plot.style else name.replace(" ", "-"), readings)
         for number, (name, readings) in enumerate(curves(series, plot.values).items())
@@ -274,13 +271,12 @@ def _figure(
         caption=plot.title,
         description=f"{words} Not recorded: {span(open_seconds)}." if open_seconds else words,
         across=(series.since, series.until),
-        ticks=time_ticks(series.since, series.until, _TIME_TICKS * (1 + broad)),
+        ticks=time_ticks(series.since, series.until, _TIME_TICKS),
         unit=plot.unit,
         curves=lines,
         stacked=plot.style == "layer",
         gaps=open_times,
-        marks=_spaced(marks or (), series.since, series.until),
-        broad=broad,
+        marks=_spaced(marks, series.since, series.until),
         missing="" if drawable else unknown if series.buckets else "No cycle in this period.",
     )
 

@@ -25,9 +25,10 @@ from sharectl.words import counted, printable, rounded
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-WIDTH, BROAD_WIDTH, HEIGHT = 472.0, 976.0, 230.0
+WIDTH, HEIGHT = 472.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 128.0, 26.0, 26.0
 FLOOR = HEIGHT - BOTTOM
+RIGHT_END = WIDTH - RIGHT
 PLOT_WIDTH = int(WIDTH - LEFT - RIGHT)
 """Units across the plot."""
 GROUPS = LAYERS = 6
@@ -87,28 +88,16 @@ class Figure:
     """True if curves are points with lines to their names."""
     spreads: Sequence[tuple[Point, Point]] = ()
     """Ends of lines about points, places and values."""
-    broad: bool = False
-    """True for the width of a page, where that is wide."""
     caption: str = ""
     """Heading; empty for none."""
     missing: str = ""
     """Words in the place of a figure that shows nothing; empty if it is drawn."""
 
-    @property
-    def width(self) -> float:
-        """Units of the whole figure."""
-        return BROAD_WIDTH if self.broad else WIDTH
-
-    @property
-    def right(self) -> float:
-        """Right end of the plot."""
-        return self.width - RIGHT
-
     def x(self, place: float) -> float:
         """Horizontal coordinate."""
         least, most = self.across
         part = (min(max(place, least), most) - least) / (most - least)
-        return LEFT + (self.right - LEFT) * part
+        return LEFT + (RIGHT_END - LEFT) * part
 
     def y(self, value: float) -> float:
         """Vertical coordinate."""
@@ -147,24 +136,12 @@ def svg(figure: Figure) -> str:
     return text
 
 
-def drawings(figures: Sequence[Figure]) -> list[dict[str, str]]:
-    """Figures on the same vertical axis, as templates take them: broad ones in two widths."""
-    stacked = any(figure.stacked for figure in figures)
-    limits, drawn = limits_of([f.curves for f in figures], stacked=stacked), []
-    for figure in figures:
-        curves = layers_in_use(figure.curves) if stacked else figure.curves
-        made = replace(figure, up=limits, curves=curves)
-        slim = replace(made, key=f"{made.key}-slim", broad=False) if made.broad else None
-        drawn.append(
-            {
-                "key": figure.key,
-                "title": figure.caption,
-                "svg": "" if figure.missing else svg(made),
-                "slim": svg(slim) if slim and not figure.missing else "",
-                "missing": figure.missing,
-            }
-        )
-    return drawn
+def drawing(figure: Figure) -> dict[str, str]:
+    """Figure with its vertical axis, as templates take it."""
+    limits = limits_of([figure.curves], stacked=figure.stacked)
+    curves = layers_in_use(figure.curves) if figure.stacked else figure.curves
+    made = "" if figure.missing else svg(replace(figure, up=limits, curves=curves))
+    return {"title": figure.caption, "svg": made, "missing": figure.missing}
 
 
 def document(figures: Sequence[Figure]) -> str:
@@ -227,7 +204,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, floor=FLOOR)
+    sizes = {"width": WIDTH, "height": HEIGHT, "left": LEFT, "right": RIGHT_END, "top": TOP}
+    environment.globals.update(sizes, floor=FLOOR)
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     environment.globals.update(style=Markup(style), digest=digest)  # noqa: S704 - of this package
@@ -254,7 +232,7 @@ def _columns(figure: Figure) -> Iterator[tuple[float, str]]:
     taken = 0.0
     for place, label in figure.ticks:
         x, half = figure.x(place), len(label) * _CHARACTER / 2
-        fits = _TICK_ROOM <= x <= figure.width - _TICK_ROOM and x - half >= taken
+        fits = _TICK_ROOM <= x <= WIDTH - _TICK_ROOM and x - half >= taken
         yield x, label if fits else ""
         taken = x + half + _TICK_SPACE if fits else taken
 
@@ -301,7 +279,7 @@ def _labels(figure: Figure) -> Iterator[tuple[str, str, Point, float]]:
         if readings:
             place, value = readings[-1]
             y = figure.y((value + below) / 2 if figure.stacked else value)
-            ends.append(((figure.x(place) if figure.points else figure.right, y), curve))
+            ends.append(((figure.x(place) if figure.points else RIGHT_END, y), curve))
             below = value
     if figure.stacked:
         ends.reverse()  # layers without height keep their order, the uppermost first
