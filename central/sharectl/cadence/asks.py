@@ -15,6 +15,7 @@ from sharectl.condor.daemons import ask_collector, locations, schedd_questions, 
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.negotiator import Cycle, cycles_and_knobs, one_of
 from sharectl.errors import PoolUnavailableError
+from sharectl.model import PoolConfig
 from sharectl.words import counted
 
 _MOST_JOBS = 10_000
@@ -23,21 +24,17 @@ _RAN = "RemoteWallClockTime > 0"
 _NEGOTIATOR = "negotiator"
 
 
-def ask(
-    collector: Optional[str],
-    negotiator: Optional[str],
-    *,
-    collector_deadline_seconds: float,
-    schedd_deadline_seconds: float,
-) -> Facts:
-    """Ask the collector, then all schedds and the negotiator at once.
+def ask(pool: PoolConfig, negotiator: Optional[str]) -> Facts:
+    """Ask the collector, then all schedds and the negotiator of that name, or the only one.
 
-    The negotiator of that name, or the only one, has the deadline of schedds because it answers
-    between cycles. Raises PoolUnavailableError if the collector does not answer, or no schedd has a
-    job that ran.
+    The negotiator has the deadline of schedds: it answers between cycles. Raises
+    PoolUnavailableError if the collector does not answer, or no schedd has a job that ran.
     """
-    cores, places, negotiators = ask_collector(collector, collector_deadline_seconds, _pool)
-    questions = schedd_questions(places, schedd_deadline_seconds, _jobs)
+    cores, places, negotiators = ask_collector(
+        pool.collector, pool.collector_deadline_seconds, _pool
+    )
+    deadline_seconds = pool.schedd_deadline_seconds
+    questions = schedd_questions(places, deadline_seconds, _jobs)
     problems: list[str] = []
     try:
         location = one_of(negotiators, negotiator)
@@ -46,7 +43,7 @@ def ask(
     else:
         why = partial(why_silent, location.get("MyAddress", ""), "NEGOTIATOR")
         cycles_of = partial(cycles_and_knobs, location)
-        questions[_NEGOTIATOR] = Question(cycles_of, schedd_deadline_seconds, why)
+        questions[_NEGOTIATOR] = Question(cycles_of, deadline_seconds, why)
     answers = ask_all(questions)
     sources = {name: answer.source.problem for name, answer in answers.items()}
     problems += [f"{name}: {problem}" for name, problem in sources.items() if problem]

@@ -12,7 +12,6 @@ from sharectl.cadence.laws import parse
 from sharectl.cadence.run_times import Load
 from sharectl.cli import options
 from sharectl.config.load import load
-from sharectl.config.model import PledgesConfig
 from sharectl.model import PoolConfig
 from sharectl.report import cadence
 from sharectl.times import DAY_SECONDS
@@ -125,16 +124,11 @@ def _facts(arguments: argparse.Namespace) -> Facts:
     """Run times of the source that the options name."""
     if arguments.run_time:
         return Facts(arguments.run_time)
-    pool, pledges = PoolConfig(), PledgesConfig()
+    pool, negotiator = PoolConfig(), None
     if arguments.config:
         config = load(arguments.config)
-        pool, pledges = config.pool, config.pledges
-    return asks.ask(
-        pool.collector,
-        pledges.negotiator.name,
-        collector_deadline_seconds=pool.collector_deadline_seconds,
-        schedd_deadline_seconds=pool.schedd_deadline_seconds,
-    )
+        pool, negotiator = config.pool, config.pledges.negotiator.name
+    return asks.ask(pool, negotiator)
 
 
 VERBS = {"cadence": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

@@ -64,12 +64,16 @@ class Status(NamedTuple):
 
     status: dict[str, Any]
     off: Optional[Disabled]
-    problems: list[str]
+    problems_of: dict[str, list[str]]
+    """Subject -> problems."""
     state: State
-    of_future: Optional[str]
-    """Problem of a state that a clock ahead has left; among ``problems`` too."""
     warnings: Sequence[str]
     """Oddities that the last cycle found in the configuration."""
+
+    @property
+    def problems(self) -> list[str]:
+        """Problems of all subjects."""
+        return [*chain.from_iterable(self.problems_of.values())]
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -137,14 +141,14 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "nodes": nodes,
         "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
     }
-    problems = [
-        *place_problems(status, config.nodes.job_ctl_stale_seconds),
-        *block_problems(status["blocks"]),
-        *node_problems(status, only_measures=config.nodes.only_measures),
-        *cycle_problems(status["last_cycle"]),
-        *([of_future] if of_future else []),
-    ]
-    return Status(status, off, problems, state, of_future, cycle.get("warnings", ()))
+    problems = {
+        "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
+        "free": [*block_problems(status["blocks"])],
+        "node": [*node_problems(status, only_measures=config.nodes.only_measures)],
+        "cycle": [*cycle_problems(status["last_cycle"])],
+        "future": [of_future] if of_future else [],
+    }
+    return Status(status, off, problems, state, cycle.get("warnings", ()))
 
 
 def _of_future(cycle: dict[str, Any], now: int) -> Optional[str]:

@@ -12,6 +12,7 @@ from sharectl.ledger.series import MOST_COVERED_SECONDS, Bucket, GroupPoint, Poo
 from sharectl.report.scale import minute, time_ticks
 from sharectl.report.svg import GROUPS, LAYERS, Curve, Figure, Reading, described
 from sharectl.times import HOUR_SECONDS, span
+from sharectl.words import counted
 
 Values = Mapping[str, Optional[float]]
 """Line -> its value in one bucket; None where it is unknown."""
@@ -21,7 +22,6 @@ Layers = Mapping[str, Sequence[int]]
 Marks = Sequence[tuple[float, str]]
 """Unix seconds of changes, and a word for each."""
 
-_LAYER_NAMES = {1: "1 core"}
 _TIME_TICKS = 5
 _GROUP_MEANS = (
     *("due_hs06", "shortfall_hs06", "output_hs06", "unplaceable_jobs"),
@@ -46,10 +46,7 @@ def layers_of(series: Series) -> Layers:
             cores[size] += point.cycles * jobs * max(1, size)  # type: ignore[assignment]
     sizes = [size for size, amount in cores.most_common() if amount > 0]
     alone = sizes if len(sizes) <= LAYERS else sizes[: LAYERS - 1]
-    layers = {
-        _LAYER_NAMES.get(size, f"{size} cores"): [size]
-        for size in sorted(alone, key=lambda size: size or inf)
-    }
+    layers = {counted(size, "core"): [size] for size in sorted(alone, key=lambda size: size or inf)}
     return {**layers, "others": sizes[len(alone) :]} if len(alone) < len(sizes) else layers
 
 

@@ -138,8 +138,10 @@ def svg(figure: Figure) -> str:
 
 def drawing(figure: Figure) -> dict[str, str]:
     """Figure with its vertical axis, as templates take it."""
-    limits = limits_of([figure.curves], stacked=figure.stacked)
-    curves = layers_in_use(figure.curves) if figure.stacked else figure.curves
+    curves, limits = figure.curves, limits_of([figure.curves], stacked=figure.stacked)
+    if figure.stacked:  # layers with a value above 0, or the first one
+        used = [layer for layer in curves if any(value for _place, value in layer.readings)]
+        curves = used or curves[:1]
     made = "" if figure.missing else svg(replace(figure, up=limits, curves=curves))
     return {"title": figure.caption, "svg": made, "missing": figure.missing}
 
@@ -183,12 +185,6 @@ def described(begin: str, curves: Iterable[Curve]) -> str:
             least, most, last = map(scale.short, (min(values), max(values), values[-1]))
             sentences.append(f"{curve.name}: from {least} to {most}, at the end {last}.")
     return " ".join(sentences)
-
-
-def layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
-    """Layers with a value above 0, or the first one."""
-    used = [layer for layer in layers if any(value for _place, value in layer.readings)]
-    return used or layers[:1]
 
 
 @lru_cache(maxsize=1)

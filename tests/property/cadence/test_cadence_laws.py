@@ -14,8 +14,7 @@ from sharectl.cadence.choice import (
     choose,
     knobs_of,
 )
-from sharectl.cadence.laws import RunTimeLaw, constant, cycles_held, loading_factor, weighted
-from sharectl.cadence.run_times import Load
+from sharectl.cadence.laws import RunTimeLaw, cycles_held, loading_factor, weighted
 
 
 def exponential(mean_seconds: float) -> RunTimeLaw:
@@ -57,13 +56,6 @@ def test_a_cadence_that_divides_another_is_no_worse(
 ) -> None:
     """Cycles that are among those of another cadence load no more: loading(C) >= loading(n C)."""
     assert run_times.loading(cadence) >= run_times.loading(times * cadence) - CLOSE
-
-
-@given(SEEN, CADENCES)
-def test_the_expectation_is_work_over_held_time(run_times: RunTimeLaw, cadence: float) -> None:
-    """Each run time by itself, combined by the work in it, is the expectation over them all."""
-    parts = tuple((time * weight, constant(time)) for time, weight in run_times.shares.items())
-    assert abs(Load("", parts).loading(cadence) - run_times.loading(cadence)) < 1e-9
 
 
 @given(
