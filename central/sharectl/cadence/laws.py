@@ -14,6 +14,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
@@ -238,23 +239,13 @@ def parse(text: str) -> RunTimeLaw:
     Raises ValueError, which says what to write, if there is no such law.
     """
     name, _, words = text.partition(":")
-    if name not in _FORMS:
-        forms = " ".join(f"{name}:{','.join(words)}" for name, words in _FORMS.items())
-        raise ValueError(f"{text[:60]!r} is no law of run times; write one of {forms}")
-    parts = words.split(",")
-    if len(parts) != len(_FORMS[name]):
-        raise ValueError(f"{text[:60]!r}: write {name}:{','.join(_FORMS[name])}, in seconds")
-    return RunTimeLaw(name, tuple(_seconds(text, part) for part in parts))
-
-
-def _seconds(text: str, part: str) -> float:
-    try:
-        value = float(part)
-    except ValueError:
-        value = 0.0
-    if not 1 / MOST_SECONDS <= value <= MOST_SECONDS:
-        raise ValueError(
-            f"{text[:60]!r}: {part[:20]!r} is no run time; write seconds above 0, from "
-            f"{1 / MOST_SECONDS:g} to {MOST_SECONDS:.0f}, such as 255"
-        )
-    return value
+    with suppress(ValueError):
+        seconds = tuple(map(float, words.split(",")))
+        known = len(seconds) == len(_FORMS.get(name, ()))
+        if known and all(1 / MOST_SECONDS <= value <= MOST_SECONDS for value in seconds):
+            return RunTimeLaw(name, seconds)
+    forms = " ".join(f"{name}:{','.join(words)}" for name, words in _FORMS.items())
+    raise ValueError(
+        f"{text[:60]!r} is no law of run times; write one of {forms}, in seconds from "
+        f"{1 / MOST_SECONDS:g} to {MOST_SECONDS:.0f}"
+    )
