@@ -136,7 +136,7 @@ def _plan(arguments: argparse.Namespace) -> int:
         text = partial(plans.print_diff, diff, plan, beside)
         options.show(arguments, "plan_diff", plans.diff_data(diff, plan, beside), text)
     else:
-        content = {**as_json.plan(plan), "warnings": warnings}
+        content = {**asdict(plan), "warnings": warnings}
         options.show(arguments, "plan", content, target_lines(plan))
         options.say([REASONS[plan.reason]])
     options.say_limits(plan)
