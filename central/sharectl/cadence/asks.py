@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from sharectl.cadence.choice import Facts
 from sharectl.cadence.file import ATTRIBUTES, jobs_of_ad, left_out_notes
-from sharectl.cadence.run_times import LoggedJob, load_of
+from sharectl.cadence.laws import LoggedJob, load_of
 from sharectl.condor.accounts import charged
 from sharectl.condor.ads import evaluated, whole
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Optional
 
-from sharectl.cadence.run_times import Load
+from sharectl.cadence.laws import Load
 
 MOST_NEGOTIATING = 0.25
 """Share of the time that the negotiator may negotiate."""

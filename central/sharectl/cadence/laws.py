@@ -1,4 +1,4 @@
-"""Laws of run times, and their loading factor.
+"""Laws of run times, of jobs that ran too, and their loading factor.
 
 The loading factor is the share of its time that a slot works if it gets jobs at negotiation cycles
 only, every C seconds, and jobs always wait. Jobs that run for D seconds and start s seconds after a
@@ -12,8 +12,8 @@ is older than W. D is then L, the time of all jobs of a claim.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -21,7 +21,7 @@ from itertools import accumulate
 from math import ceil, exp, expm1, floor, fsum, log, log1p, sqrt
 from operator import mul
 from statistics import NormalDist
-from typing import Callable
+from typing import Callable, NamedTuple, Optional
 
 MOST_SECONDS = 1e9
 _ROUNDING = 1e-9
@@ -29,6 +29,8 @@ _BINS = 2000
 """Run times of equal probability that stand for a law."""
 _STEPS = 2000
 """Steps of a claim's life, and its most cycles: later ones change less than 0.05 %."""
+_MOST_PARTS = 30
+"""Of a load."""
 _FORMS: Mapping[str, tuple[str, ...]] = {
     "constant": ("SECONDS",),
     "exponential": ("MEAN",),
@@ -249,3 +251,66 @@ def parse(text: str) -> RunTimeLaw:
         f"{text[:60]!r} is no law of run times; write one of {forms}, in seconds from "
         f"{1 / MOST_SECONDS:g} to {MOST_SECONDS:.0f}"
     )
+
+
+# ---- jobs that ran
+
+
+class LoggedJob(NamedTuple):
+    """A job that ran."""
+
+    submitted_at: float
+    """Seconds since any moment."""
+    run_seconds: float
+    cores: int
+    memory_mib: int
+    """Of the whole job; 0 if unknown."""
+    user: str
+    group: str
+    queue: str
+
+
+@dataclass(frozen=True)
+class Load:
+    """Work of slots: kinds of jobs, of which a claim runs one kind only."""
+
+    name: str
+    parts: tuple[tuple[float, RunTimeLaw], ...]
+    """Core-seconds of each kind, or any measure of work, and its run times."""
+    jobs: Optional[int] = None
+    """None of a law."""
+
+    @property
+    def work(self) -> float:
+        """Core-seconds of all parts, or any measure of work."""
+        return sum(work for work, _ in self.parts)
+
+    @property
+    def mean_seconds(self) -> float:
+        """Mean run time of a job, jobs counted by their cores."""
+        return self.work / sum(work / law.mean_seconds for work, law in self.parts)
+
+    def loading(
+        self, cadence_seconds: float, worklife_seconds: float = 0, start_seconds: float = 0.0
+    ) -> float:
+        """Work over the time for which slots are held; see `RunTimeLaw.loading`."""
+        times = (cadence_seconds, worklife_seconds, start_seconds)
+        return self.work / sum(work / law.loading(*times) for work, law in self.parts)
+
+
+def load_of(jobs: Collection[LoggedJob]) -> Load:
+    """Load of jobs: those of one group and size are a part; those with least work share one."""
+    by_kind: defaultdict[tuple[str, int], Counter[float]] = defaultdict(Counter)
+    for job in jobs:
+        by_kind[job.group.partition(".")[0], job.cores][job.run_seconds] += job.cores
+    kinds = sorted(by_kind.values(), key=_work, reverse=True)
+    small: Counter[float] = Counter()
+    for kind in kinds[_MOST_PARTS:]:
+        small.update(kind)
+    parts = [*kinds[:_MOST_PARTS], *([small] if small else [])]
+    return Load("all jobs", tuple((_work(part), weighted(part)) for part in parts), len(jobs))
+
+
+def _work(cores: Mapping[float, int]) -> float:
+    """Core-seconds of run times with their cores."""
+    return fsum(map(mul, cores, cores.values()))

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from sharectl.cadence import asks
 from sharectl.cadence.choice import Facts, Terms, compare
-from sharectl.cadence.laws import parse
-from sharectl.cadence.run_times import Load
+from sharectl.cadence.laws import Load, parse
 from sharectl.cli import options
 from sharectl.config.load import load
 from sharectl.model import PoolConfig

@@ -6,8 +6,7 @@ from math import isclose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sharectl.cadence.laws import RunTimeLaw, constant, parse, weighted
-from sharectl.cadence.run_times import LoggedJob
+from sharectl.cadence.laws import LoggedJob, RunTimeLaw, constant, parse, weighted
 from sharectl_lab.workload.draw import Arrival, DrawnWorkload, JobStream, Phase
 from sharectl_lab.workload.logged import Multicore, as_multicore
 

@@ -10,8 +10,7 @@ from statistics import NormalDist
 import pytest
 
 from sharectl.cadence.choice import Knobs
-from sharectl.cadence.laws import loading_factor, parse, weighted
-from sharectl.cadence.run_times import LoggedJob, load_of
+from sharectl.cadence.laws import LoggedJob, load_of, loading_factor, parse, weighted
 from sharectl.cli.main import main
 from sharectl.condor.negotiator import Cycle, cycles_of
 

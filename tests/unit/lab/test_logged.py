@@ -9,7 +9,7 @@ import pytest
 
 from sharectl.cadence.file import HISTORY_NO_TIME, history_jobs
 from sharectl.cadence.file import NO_SUBMISSION as HISTORY_NO_SUBMISSION
-from sharectl.cadence.run_times import LoggedJob
+from sharectl.cadence.laws import LoggedJob
 from sharectl.errors import ConfigError, InputError
 from sharectl_lab.scenarios import file as scenario_file
 from sharectl_lab.scenarios import swf
