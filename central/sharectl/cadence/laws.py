@@ -243,8 +243,8 @@ def parse(text: str) -> RunTimeLaw:
     name, _, words = text.partition(":")
     with suppress(ValueError):
         seconds = tuple(map(float, words.split(",")))
-        known = len(seconds) == len(_FORMS.get(name, ()))
-        if known and all(1 / MOST_SECONDS <= value <= MOST_SECONDS for value in seconds):
+        valid = all(1 / MOST_SECONDS <= value <= MOST_SECONDS for value in seconds)
+        if valid and len(seconds) == len(_FORMS.get(name, ())):
             return RunTimeLaw(name, seconds)
     forms = " ".join(f"{name}:{','.join(words)}" for name, words in _FORMS.items())
     raise ValueError(
