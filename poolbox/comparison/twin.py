@@ -20,7 +20,7 @@ from poolbox.comparison.strategies import (
     scaled_defrag,
     scaled_loop,
 )
-from sharectl.cadence.run_times import LoggedJob
+from sharectl.cadence.laws import LoggedJob
 from sharectl_lab.scenarios.file import scenario_of
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy

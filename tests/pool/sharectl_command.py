@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
@@ -17,7 +17,6 @@ import yaml
 from poolbox import Box
 from poolbox.waiting import HANG_SECONDS
 from sharectl.model import Plan, Target
-from sharectl.report import as_json
 from tests.schemas import problems
 
 CHECKOUT = Path(__file__).parents[2]
@@ -89,7 +88,7 @@ class Sharectl:
     ) -> subprocess.CompletedProcess[str]:
         """Publish that plan as a cycle publishes its own."""
         path = self.folder / "plan.json"
-        path.write_text(json.dumps(as_json.plan(plan)))
+        path.write_text(json.dumps(asdict(plan)))
         program = str(CHECKOUT / "tests" / "publish_plan.py")
         return self.run(str(path), expect=expect, program=(program,), **configuration)
 

@@ -8,37 +8,33 @@ from typing import Any, Optional
 
 from sharectl.cadence.choice import Facts
 from sharectl.cadence.file import ATTRIBUTES, jobs_of_ad, left_out_notes
-from sharectl.cadence.run_times import LoggedJob, load_of
+from sharectl.cadence.laws import LoggedJob, load_of
 from sharectl.condor.accounts import charged
 from sharectl.condor.ads import evaluated, whole
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.negotiator import Cycle, cycles_and_knobs, one_of
 from sharectl.errors import PoolUnavailableError
+from sharectl.model import PoolConfig
 from sharectl.words import counted
 
-_FEW_JOBS = 100
 _MOST_JOBS = 10_000
 """Of each schedd."""
 _RAN = "RemoteWallClockTime > 0"
 _NEGOTIATOR = "negotiator"
 
 
-def ask(
-    collector: Optional[str],
-    negotiator: Optional[str],
-    *,
-    collector_deadline_seconds: float,
-    schedd_deadline_seconds: float,
-) -> Facts:
-    """Ask the collector, then all schedds and the negotiator at once.
+def ask(pool: PoolConfig, negotiator: Optional[str]) -> Facts:
+    """Ask the collector, then all schedds and the negotiator of that name, or the only one.
 
-    The negotiator of that name, or the only one, has the deadline of schedds because it answers
-    between cycles. Raises PoolUnavailableError if the collector does not answer, or no schedd has a
-    job that ran.
+    The negotiator has the deadline of schedds: it answers between cycles. Raises
+    PoolUnavailableError if the collector does not answer, or no schedd has a job that ran.
     """
-    cores, places, negotiators = ask_collector(collector, collector_deadline_seconds, _pool)
-    questions = schedd_questions(places, schedd_deadline_seconds, _jobs)
+    cores, places, negotiators = ask_collector(
+        pool.collector, pool.collector_deadline_seconds, _pool
+    )
+    deadline_seconds = pool.schedd_deadline_seconds
+    questions = schedd_questions(places, deadline_seconds, _jobs)
     problems: list[str] = []
     try:
         location = one_of(negotiators, negotiator)
@@ -47,7 +43,7 @@ def ask(
     else:
         why = partial(why_silent, location.get("MyAddress", ""), "NEGOTIATOR")
         cycles_of = partial(cycles_and_knobs, location)
-        questions[_NEGOTIATOR] = Question(cycles_of, schedd_deadline_seconds, why)
+        questions[_NEGOTIATOR] = Question(cycles_of, deadline_seconds, why)
     answers = ask_all(questions)
     sources = {name: answer.source.problem for name, answer in answers.items()}
     problems += [f"{name}: {problem}" for name, problem in sources.items() if problem]
@@ -57,8 +53,8 @@ def ask(
     jobs: list[LoggedJob] = []
     left_out: Counter[str] = Counter()
     for answer in answers.values():
-        ran, reasons = answer.value or ([], {})
-        jobs += ran
+        logged, reasons = answer.value or ([], {})
+        jobs += logged
         left_out.update(reasons)
     if not jobs:
         reason = "; ".join(left_out_notes(left_out)) or "no history"
@@ -67,18 +63,14 @@ def ask(
     load = load_of(jobs)
     schedds = sum(answer.value is not None for answer in answers.values())
     work = counted(round(load.work / 3600), "core-hour")
-    notes = [f"run times of {counted(len(jobs), 'job')}, {work}", *left_out_notes(left_out)]
-    if len(jobs) < _FEW_JOBS:
-        notes.append("that are few: the next ones may be quite different")
+    ran = f"run times of {counted(len(jobs), 'job')} of {counted(schedds, 'schedd')}, {work}"
     return Facts(
-        f"the live pool, {counted(schedds, 'schedd')}, of each the newest {_MOST_JOBS} jobs "
-        "at most",
         load,
         cores=cores or None,
         durations=tuple(cycle.duration_seconds for cycle in cycles),
         jobs_waited=any(cycle.idle_jobs for cycle in cycles),
         interval_seconds=knobs.get("NEGOTIATOR_INTERVAL"),
-        notes=tuple(notes),
+        notes=(ran, *left_out_notes(left_out)),
         problems=tuple(problems),
     )
 

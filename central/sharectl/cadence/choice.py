@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from math import ceil, floor
 from typing import Optional
 
-from sharectl.cadence.run_times import Load
+from sharectl.cadence.laws import Load
 
-DAY_HOURS = 24
 MOST_NEGOTIATING = 0.25
 """Share of the time that the negotiator may negotiate."""
 TOLERANCE = 0.01
@@ -40,7 +39,6 @@ class Knobs:
 class Facts:
     """Run times, and facts of the pool that came with them."""
 
-    source: str
     load: Load
     cores: Optional[int] = None
     durations: tuple[float, ...] = ()
@@ -89,42 +87,19 @@ class IntervalCost:
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Cost of an interval less that of another one."""
-
-    idle_ratio: float
-    """Part of the cores' time."""
-    negotiating_hours_per_day: float
-    idle_core_hours_per_day: Optional[float]
-    """None if the cores are unknown."""
-
-    @property
-    def costs_more_than_it_saves(self) -> bool:
-        """True if it loses more core-hours than it saves, or any of unknown cores."""
-        if self.idle_core_hours_per_day is None:
-            return self.idle_ratio > _ROUNDING
-        return self.idle_core_hours_per_day + self.negotiating_hours_per_day > _ROUNDING
-
-
-@dataclass(frozen=True)
-class Recommendation:
-    """The interval to use, and those that it was compared with."""
-
-    option: IntervalCost
-    best: IntervalCost
-    """The one with the least idle time that the negotiator can keep up with."""
-    default: IntervalCost
-    """HTCondor's default."""
-    knobs: Knobs
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """Costs of a load at each interval, and the choice."""
+    """Costs of a load at each interval that can be kept, and the choice."""
 
     terms: Terms
     costs: tuple[IntervalCost, ...]
-    choice: Optional[Recommendation]
+    default: Optional[IntervalCost] = None
+    """HTCondor's; None if durations are unknown."""
+    choice: Optional[IntervalCost] = None
+
+    @property
+    def best(self) -> IntervalCost:
+        """Interval with the least idle time."""
+        return min(self.costs, key=lambda cost: cost.idle)
 
 
 def compare(load: Load, terms: Terms) -> Comparison:
@@ -140,56 +115,27 @@ def compare(load: Load, terms: Terms) -> Comparison:
         return IntervalCost(interval, alone, reused, negotiating)
 
     costs = tuple(cost_of(at, at) for at in terms.intervals if terms.allows(at))
-    choice, usual = None, Knobs()
-    if terms.duration_seconds is not None:
-        period = usual.period_seconds(terms.duration_seconds)
-        choice = choose(costs, cost_of(usual.interval_seconds, period), terms)
-    return Comparison(terms, costs, choice)
+    if terms.duration_seconds is None:
+        return Comparison(terms, costs)
+    usual = Knobs()
+    default = cost_of(usual.interval_seconds, usual.period_seconds(terms.duration_seconds))
+    return Comparison(terms, costs, default, choose(costs, default))
 
 
-def idle_core_hours(idle_ratio: float, cores: Optional[int]) -> Optional[float]:
-    """Idle core-hours a day; None if the cores are unknown."""
-    return None if cores is None else idle_ratio * cores * DAY_HOURS
+def choose(offered: Sequence[IntervalCost], default: IntervalCost) -> Optional[IntervalCost]:
+    """Longest interval that loses hardly more than the best, and no more than the default."""
+    least = min((cost.idle for cost in offered), default=0.0)
+    most = min(least + TOLERANCE, default.idle) + _ROUNDING
+    kept = (cost for cost in offered if cost.idle <= most)
+    return max(kept, key=lambda cost: cost.interval_seconds, default=None)
 
 
-def beside(
-    option: IntervalCost, other: IntervalCost, cores: Optional[int], *, reused: bool = True
-) -> Beside:
-    """Cost of an interval less that of another one; durations of cycles are known."""
-    alone = other.loading_factor - option.loading_factor
-    idle = option.idle - other.idle if reused else alone
-    negotiating = (option.negotiating_ratio or 0.0) - (other.negotiating_ratio or 0.0)
-    return Beside(idle, negotiating * DAY_HOURS, idle_core_hours(idle, cores))
-
-
-def choose(
-    offered: Sequence[IntervalCost], default: IntervalCost, terms: Terms
-) -> Optional[Recommendation]:
-    """The longest interval that loses hardly more than the best and is worth its cost.
-
-    An hour of negotiation that is saved is worth a core-hour. Where the cores are unknown, an
-    interval may lose no more than HTCondor's default.
-    """
-    best = min(offered, key=lambda option: (option.idle, option.interval_seconds), default=None)
-    if best is None:
-        return None
-    worthwhile = [
-        option
-        for option in offered
-        if option.idle <= best.idle + TOLERANCE
-        and not beside(option, default, terms.cores).costs_more_than_it_saves
-    ]
-    if not worthwhile:
-        return None
-    option = max(worthwhile, key=lambda option: option.interval_seconds)
-    return Recommendation(option, best, default, _knobs(option.interval_seconds, terms))
-
-
-def _knobs(interval: float, terms: Terms) -> Knobs:
-    usual, duration = Knobs(), terms.duration_seconds or 0.0
+def knobs_of(interval_seconds: float, duration_seconds: float) -> Knobs:
+    """Knobs for an interval and the longest cycle."""
+    usual = Knobs()
     # Schedds that call all the time must not keep the negotiator busier than it may be.
-    least_delay = ceil(duration * (1 / MOST_NEGOTIATING - 1))
+    least_delay = ceil(duration_seconds * (1 / MOST_NEGOTIATING - 1))
     # A longer delay would make the period longer than the interval.
-    most_delay = max(0, floor(interval - duration))
+    most_delay = max(0, floor(interval_seconds - duration_seconds))
     delay = max(least_delay, min(usual.cycle_delay_seconds, most_delay))
-    return Knobs(interval, delay, min(usual.min_interval_seconds, interval))
+    return Knobs(interval_seconds, delay, min(usual.min_interval_seconds, interval_seconds))

@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Callable
 
-from sharectl.cadence.run_times import LoggedJob
+from sharectl.cadence.laws import LoggedJob
 from sharectl.condor.ads import account, number, text, whole
 from sharectl.errors import InputError
 from sharectl.files import packed

@@ -1,32 +1,27 @@
-"""Laws of run times, and their loading factor.
+"""Laws of run times, of jobs that ran too, and their loading factor.
 
 The loading factor is the share of its time that a slot works if it gets jobs at negotiation cycles
-only. A job runs for D seconds, its slot is idle for I seconds until the next cycle begins, and
-Z = D + I. With a cycle every C seconds the loading factor of one run time is D / Z =
-D / (C * ceil(D / C)). A slot reaches it while jobs wait for it all the time. A cycle takes time:
-jobs that start s seconds after its begin have D / (C * ceil((s + D) / C)).
+only, every C seconds, and jobs always wait. Jobs that run for D seconds and start s seconds after a
+cycle's begin have E[D] / (C * E[ceil((s + D) / C)]): not the mean of the jobs' own factors, in
+which a short job counts as much as a long one.
 
-Where run times vary it is a ratio of expectations (renewal and reward), E[D] over
-C * E[ceil((s + D) / C)]. The mean of the jobs' own factors is something else: in it a short job,
-which wastes most of a cycle, counts as much as a long one.
-
-With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older
-than W. D is then L, the time of all jobs of a claim. Jobs are independent of each other, and there
-is always one more that may use the claim.
+With CLAIM_WORKLIFE W > 0 a claim runs independent jobs back to back until one ends when the claim
+is older than W. D is then L, the time of all jobs of a claim.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import ceil, exp, floor, fsum, log, log1p, sqrt
+from math import ceil, exp, expm1, floor, fsum, log, log1p, sqrt
 from operator import mul
 from statistics import NormalDist
-from typing import Callable
+from typing import Callable, NamedTuple, Optional
 
 MOST_SECONDS = 1e9
 _ROUNDING = 1e-9
@@ -34,6 +29,8 @@ _BINS = 2000
 """Run times of equal probability that stand for a law."""
 _STEPS = 2000
 """Steps of a claim's life, and its most cycles: later ones change less than 0.05 %."""
+_MOST_PARTS = 30
+"""Of a load."""
 _FORMS: Mapping[str, tuple[str, ...]] = {
     "constant": ("SECONDS",),
     "exponential": ("MEAN",),
@@ -64,11 +61,7 @@ def _whole(value: float, otherwise: Callable[[float], int]) -> int:
 
 @dataclass(frozen=True)
 class RunTimeLaw:
-    """Distribution of run times.
-
-    It gives them with their shares of all jobs, where an expectation is wanted, and draws them one
-    by one.
-    """
+    """Distribution of run times: their shares of all jobs, for expectations, and draws."""
 
     name: str
     """`constant`, `exponential`, `log-normal` or `weighted`."""
@@ -87,7 +80,7 @@ class RunTimeLaw:
 
     @property
     def is_continuous(self) -> bool:
-        """True if run times may be anything, so that shares stand for bins."""
+        """True if run times may be anything above 0."""
         return self.name in ("exponential", "log-normal")
 
     @cached_property
@@ -99,32 +92,23 @@ class RunTimeLaw:
 
     @cached_property
     def shares(self) -> dict[float, float]:
-        """Run time -> share of jobs; a continuous law as means of bins of equal probability."""
+        """Run time -> share of jobs; of a log-normal law means of bins of equal probability.
+
+        An exponential law needs none.
+        """
         if self.name == "weighted":
             weight = fsum(self.parameters[1::2])
             return {seconds: part / weight for seconds, part in self.seen.items()}
         mean = self.parameters[0]
         if self.name == "constant":
             return {mean: 1.0}
-        quantile = self._quantile()
-        edges = [quantile(number / _BINS) for number in range(1, _BINS)]
+        law, quantile = self._normal(), self._quantile()
+        edges = (quantile(number / _BINS) for number in range(1, _BINS))
         # Of each edge E[D; D <= edge].
-        if self.name == "exponential":
-            parts = [mean - (edge + mean) * exp(-edge / mean) for edge in edges]
-        else:
-            law = self._normal()
-            parts = [mean * law.cdf(log(edge) - law.stdev**2) for edge in edges]
+        parts = [mean * law.cdf(log(edge) - law.stdev**2) for edge in edges]
         least = mean * 1e-12  # differences of small parts are rounded
         means = (max(least, b - a) * _BINS for a, b in zip([0.0, *parts], [*parts, mean]))
         return {seconds: jobs / _BINS for seconds, jobs in Counter(means).items()}
-
-    def longer(self, seconds: float) -> float:
-        """Share of jobs that run longer, of a continuous law."""
-        if seconds <= 0:
-            return 1.0
-        if self.name == "exponential":
-            return exp(-seconds / self.mean_seconds)
-        return 1 - self._normal().cdf(log(seconds))
 
     def drawing(self, uniform: Callable[[], float]) -> Callable[[], float]:
         """Drawer of run times in seconds, above 0, from a drawer of numbers from 0 to below 1.
@@ -148,30 +132,25 @@ class RunTimeLaw:
         """
         if worklife_seconds < 0:
             return 1.0
+        held_seconds = worklife_seconds + start_seconds
+        if self.name == "exponential":
+            # Jobs are as long from any moment on: so is the last one after the worklife.
+            sure, mean = floor(held_seconds / cadence_seconds) + 1, self.mean_seconds
+            first = exp((held_seconds - sure * cadence_seconds) / mean)
+            cycles = sure - first / expm1(-cadence_seconds / mean)
+            return min(1.0, (worklife_seconds + mean) / (cadence_seconds * cycles))
         if len(self.shares) == 1:
             (seconds,) = self.shares
             jobs = _whole(worklife_seconds / seconds, floor) + 1
             return loading_factor(seconds * jobs, cadence_seconds, start_seconds)
-        # Exponential jobs are as long from any moment on: so is the last one after the worklife.
-        if worklife_seconds > 0 and self.name != "exponential":
+        if worklife_seconds > 0:
             most_seconds = min(worklife_seconds, _STEPS * cadence_seconds)
             return _claims_loading(self, cadence_seconds, most_seconds, start_seconds)
-        cycles = self._cycles(cadence_seconds, worklife_seconds + start_seconds)
-        return min(1.0, (worklife_seconds + self.mean_seconds) / (cadence_seconds * cycles))
-
-    def _cycles(self, cadence_seconds: float, start_seconds: float) -> float:
-        """Expected cycles for which jobs hold a slot that start so long after a cycle's begin."""
-        first, exact = 0, 0.0
-        if self.is_continuous:
-            first = _STEPS
-            for cycle in range(first):
-                exact += (longer := self.longer(cycle * cadence_seconds - start_seconds))
-                if longer < _ROUNDING:
-                    break
-        return exact + sum(
-            max(0, cycles_held(start_seconds + seconds, cadence_seconds) - first) * share
+        cycles = fsum(
+            cycles_held(start_seconds + seconds, cadence_seconds) * share
             for seconds, share in self.shares.items()
         )
+        return min(1.0, self.mean_seconds / (cadence_seconds * cycles))
 
     def rounded(self, step_seconds: float) -> Iterable[tuple[int, float]]:
         """Run times in whole steps, 1 at least, and their shares of all jobs."""
@@ -207,12 +186,17 @@ def _claims_loading(
     step_seconds = cadence_seconds / cycle_steps
     points = floor(worklife_seconds / step_seconds)
     start = floor(start_seconds / step_seconds + 0.5)
-    # Every claim lasts past all cycles that begin up to its worklife: later ones are in doubt.
-    sure_cycles = (start + points) // cycle_steps + 1
     starts, mean_steps = _job_starts(law, step_seconds, points)
-    first = sure_cycles * cycle_steps - start
-    after = _cycles_after(law, step_seconds, cycle_steps, first, points)
-    held_cycles: float = sure_cycles + sum(map(mul, starts, after))
+    whole_cycles, rests = 0.0, [0.0] * cycle_steps
+    for step, share in law.rounded(step_seconds):
+        whole_cycles += step // cycle_steps * share
+        rests[step % cycle_steps] += share
+    longer = [0.0, *accumulate(reversed(rests[1:]))][::-1]
+    # A job holds one more cycle if it goes on at the next cycle's begin after its whole ones.
+    held_cycles = ceil(start / cycle_steps) + fsum(
+        jobs * (whole_cycles + longer[-(start + step) % cycle_steps])
+        for step, jobs in enumerate(starts)
+    )
     # Wald: a claim's jobs times their mean.
     return min(1.0, sum(starts) * mean_steps / (cycle_steps * held_cycles))
 
@@ -233,31 +217,6 @@ def _job_starts(law: RunTimeLaw, step_seconds: float, points: int) -> tuple[list
     for step in range(1, points + 1):
         starts.append(sum(map(mul, masses[1 : step + 1], reversed(starts))))
     return starts, mean_steps
-
-
-def _cycles_after(
-    law: RunTimeLaw, step_seconds: float, cycle_steps: int, first: int, points: int
-) -> list[float]:
-    """Expected cycles from ``first`` - 0, 1 … ``points`` steps after a job's start to its end.
-
-    Cycles begin ``cycle_steps`` apart; ``first`` is above ``points``.
-    """
-    # A longer job takes some whole cycles more and is otherwise like one of these.
-    masses = [0.0] * (first + cycle_steps + 1)
-    whole_cycles = 0.0
-    for step, share in law.rounded(step_seconds):
-        cycles = max(0, -((first + cycle_steps - step) // cycle_steps))
-        masses[step - cycles * cycle_steps] += share
-        whole_cycles += cycles * share
-    longer = [0.0, *accumulate(reversed(masses[1:]))][::-1]
-    after: list[float] = []
-    for back in range(points + 1):
-        if back < cycle_steps:
-            later = longer[first - back + cycle_steps] + whole_cycles
-        else:
-            later = after[back - cycle_steps]
-        after.append(longer[first - back] + later)
-    return after
 
 
 def plain(value: float) -> str:
@@ -282,23 +241,76 @@ def parse(text: str) -> RunTimeLaw:
     Raises ValueError, which says what to write, if there is no such law.
     """
     name, _, words = text.partition(":")
-    if name not in _FORMS:
-        forms = " ".join(f"{name}:{','.join(words)}" for name, words in _FORMS.items())
-        raise ValueError(f"{text[:60]!r} is no law of run times; write one of {forms}")
-    parts = words.split(",")
-    if len(parts) != len(_FORMS[name]):
-        raise ValueError(f"{text[:60]!r}: write {name}:{','.join(_FORMS[name])}, in seconds")
-    return RunTimeLaw(name, tuple(_seconds(text, part) for part in parts))
+    with suppress(ValueError):
+        seconds = tuple(map(float, words.split(",")))
+        valid = all(1 / MOST_SECONDS <= value <= MOST_SECONDS for value in seconds)
+        if valid and len(seconds) == len(_FORMS.get(name, ())):
+            return RunTimeLaw(name, seconds)
+    forms = " ".join(f"{name}:{','.join(words)}" for name, words in _FORMS.items())
+    raise ValueError(
+        f"{text[:60]!r} is no law of run times; write one of {forms}, in seconds from "
+        f"{1 / MOST_SECONDS:g} to {MOST_SECONDS:.0f}"
+    )
 
 
-def _seconds(text: str, part: str) -> float:
-    try:
-        value = float(part)
-    except ValueError:
-        value = 0.0
-    if not 1 / MOST_SECONDS <= value <= MOST_SECONDS:
-        raise ValueError(
-            f"{text[:60]!r}: {part[:20]!r} is no run time; write seconds above 0, from "
-            f"{1 / MOST_SECONDS:g} to {MOST_SECONDS:.0f}, such as 255"
-        )
-    return value
+# ---- jobs that ran
+
+
+class LoggedJob(NamedTuple):
+    """A job that ran."""
+
+    submitted_at: float
+    """Seconds since any moment."""
+    run_seconds: float
+    cores: int
+    memory_mib: int
+    """Of the whole job; 0 if unknown."""
+    user: str
+    group: str
+    queue: str
+
+
+@dataclass(frozen=True)
+class Load:
+    """Work of slots: kinds of jobs, of which a claim runs one kind only."""
+
+    name: str
+    parts: tuple[tuple[float, RunTimeLaw], ...]
+    """Core-seconds of each kind, or any measure of work, and its run times."""
+    jobs: Optional[int] = None
+    """None of a law."""
+
+    @property
+    def work(self) -> float:
+        """Core-seconds of all parts, or any measure of work."""
+        return sum(work for work, _ in self.parts)
+
+    @property
+    def mean_seconds(self) -> float:
+        """Mean run time of a job, jobs counted by their cores."""
+        return self.work / sum(work / law.mean_seconds for work, law in self.parts)
+
+    def loading(
+        self, cadence_seconds: float, worklife_seconds: float = 0, start_seconds: float = 0.0
+    ) -> float:
+        """Work over the time for which slots are held; see `RunTimeLaw.loading`."""
+        times = (cadence_seconds, worklife_seconds, start_seconds)
+        return self.work / sum(work / law.loading(*times) for work, law in self.parts)
+
+
+def load_of(jobs: Collection[LoggedJob]) -> Load:
+    """Load of jobs: those of one group and size are a part; those with least work share one."""
+    by_kind: defaultdict[tuple[str, int], Counter[float]] = defaultdict(Counter)
+    for job in jobs:
+        by_kind[job.group.partition(".")[0], job.cores][job.run_seconds] += job.cores
+    kinds = sorted(by_kind.values(), key=_work, reverse=True)
+    small: Counter[float] = Counter()
+    for kind in kinds[_MOST_PARTS:]:
+        small.update(kind)
+    parts = [*kinds[:_MOST_PARTS], *([small] if small else [])]
+    return Load("all jobs", tuple((_work(part), weighted(part)) for part in parts), len(jobs))
+
+
+def _work(cores: Mapping[float, int]) -> float:
+    """Core-seconds of run times with their cores."""
+    return fsum(map(mul, cores, cores.values()))

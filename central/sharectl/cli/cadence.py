@@ -8,11 +8,9 @@ from pathlib import Path
 
 from sharectl.cadence import asks
 from sharectl.cadence.choice import Facts, Terms, compare
-from sharectl.cadence.laws import parse
-from sharectl.cadence.run_times import Load
+from sharectl.cadence.laws import Load, parse
 from sharectl.cli import options
 from sharectl.config.load import load
-from sharectl.config.model import PledgesConfig
 from sharectl.model import PoolConfig
 from sharectl.report import cadence
 from sharectl.times import DAY_SECONDS
@@ -20,25 +18,18 @@ from sharectl.times import DAY_SECONDS
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
 _USUAL = ",".join(f"{seconds:g}" for seconds in DEFAULT_INTERVALS)
 _MOST = 10**9
-_SOURCES = """\
-by default those of the live pool that HTCondor's configuration names. With a law no pool is asked:
-cores and durations of cycles are then unknown, unless --cores and --cycle-duration give them"""
+_SOURCES = "by default those of the live pool; with a law no pool is asked"
 
 _EPILOG = """\
-The loading factor of jobs that run for D seconds, at cycles every C seconds, is
-D / (C * ceil((s + D) / C)): a slot that becomes free stays idle until the next cycle begins, and a
-job starts up to s seconds after that, the cycle's duration (0 if it is not known). Where run times
-vary it is the ratio of the means of both, the share of their time that slots work.
-docs/cadence.md has more.
+A slot that becomes free stays idle until the next cycle. The loading factor is the share of its
+time that it works, while jobs wait; docs/cadence.md has the formula.
 
   sharectl cadence                            the live pool: its jobs, its negotiator, a choice
   sharectl cadence --run-time constant:255 --interval 60,300
   sharectl cadence --run-time exponential:900 --cores 5000 --cycle-duration 12
 
-Nothing is changed anywhere: the recommendation is configuration of the central manager.
-
-exit codes: 0 ok, 2 usage, 75 a daemon of the pool did not answer (answers of the others are used
-all the same), 78 configuration"""
+Nothing is changed anywhere: the recommendation is configuration of the central manager. If a daemon
+does not answer, the exit code is 75, and answers of the others are used."""
 
 
 def _intervals(text: str) -> tuple[float, ...]:
@@ -56,8 +47,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--run-time",
         metavar="LAW",
         type=_law,
-        help="constant:SECONDS, exponential:MEAN or log-normal:MEAN,SD: mean and standard "
-        "deviation of the run times themselves, all in seconds up to 1e9",
+        help="constant:SECONDS, exponential:MEAN or log-normal:MEAN,SD, in seconds up to 1e9; SD "
+        "is the standard deviation of run times",
     )
     source.add_argument(
         "--config",
@@ -77,23 +68,20 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         type=options.number(-1, _MOST),
         default=1200.0,
-        help="CLAIM_WORKLIFE of the slots: a claim runs jobs back to back until one ends when it "
-        "is older; 0 for one job a claim, -1 for claims that do not age (default: %(default)g, as "
-        "HTCondor's; nodes are not asked)",
+        help="CLAIM_WORKLIFE of the slots; 0 for one job a claim, -1 for claims that do not age "
+        "(default: %(default)g, as HTCondor's; nodes are not asked)",
     )
     costs.add_argument(
         "--cores",
         metavar="CORES",
         type=options.number(1, _MOST, whole=True),
-        help="of the pool (default: live, what the collector knows; else not known, and idle time "
-        "is told for one core)",
+        help="of the pool (default: what the collector knows, or unknown)",
     )
     costs.add_argument(
         "--cycle-duration",
         metavar="SECONDS",
         type=options.number(0, _MOST),
-        help="how long a cycle takes at most (default: live, the longest of the negotiator's last "
-        "ones, and a second; else not known, and no interval is recommended)",
+        help="longest cycle (default: of the negotiator's last ones, and a second, or unknown)",
     )
 
 
@@ -113,8 +101,10 @@ def _run(arguments: argparse.Namespace) -> int:
         cores=arguments.cores or facts.cores,
         duration_seconds=duration,
     )
-    content = cadence.as_content(compare(facts.load, terms), facts)
-    options.show(arguments, "cadence", content, partial(cadence.print_findings, content))
+    comparison = compare(facts.load, terms)
+    content = cadence.as_content(comparison, facts)
+    text = partial(cadence.print_findings, comparison, facts)
+    options.show(arguments, "cadence", content, text)
     options.say(facts.problems)
     return 75 if facts.problems else 0
 
@@ -122,17 +112,12 @@ def _run(arguments: argparse.Namespace) -> int:
 def _facts(arguments: argparse.Namespace) -> Facts:
     """Run times of the source that the options name."""
     if arguments.run_time:
-        return Facts("a law of run times", arguments.run_time)
-    pool, pledges = PoolConfig(), PledgesConfig()
+        return Facts(arguments.run_time)
+    pool, negotiator = PoolConfig(), None
     if arguments.config:
         config = load(arguments.config)
-        pool, pledges = config.pool, config.pledges
-    return asks.ask(
-        pool.collector,
-        pledges.negotiator.name,
-        collector_deadline_seconds=pool.collector_deadline_seconds,
-        schedd_deadline_seconds=pool.schedd_deadline_seconds,
-    )
+        pool, negotiator = config.pool, config.pledges.negotiator.name
+    return asks.ask(pool, negotiator)
 
 
 VERBS = {"cadence": options.Verb(_run, _add, shared=("--json",), epilog=_EPILOG)}

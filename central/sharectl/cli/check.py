@@ -149,8 +149,7 @@ def _pool(arguments: argparse.Namespace) -> int:
     """Print what each check of the pool found, but for those to ignore; 1 for more than advice."""
     from sharectl.check.pool import check, look_of, without_bindings
     from sharectl.check.pool_rules import CHECKS, PoolSubject
-    from sharectl.cli.status import cycle_problems, look_with, place_problems
-    from sharectl.report.pool import block_problems
+    from sharectl.cli.status import look_with
 
     config = options.config_of(arguments)
     report = without_bindings()
@@ -158,13 +157,7 @@ def _pool(arguments: argparse.Namespace) -> int:
         seen = look_with(config, look_of)
         status, now = seen.status, seen.status["now"]
         look = status["nodes"].pop("look", None)
-        problems = {
-            "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
-            "cycle": [*cycle_problems(status["last_cycle"])],
-            "free": [*block_problems(status["blocks"])],
-            "future": [seen.of_future] if seen.of_future else [],
-        }
-        path = arguments.config
+        path, problems = arguments.config, seen.problems_of
         report = check(PoolSubject(now, config, path, status, problems, look, seen.state))
     report = report.without(config.check.ignore)
     content = {"states": report.states, "evidence": dict(report.evidence)}

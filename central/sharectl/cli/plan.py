@@ -133,10 +133,11 @@ def _plan(arguments: argparse.Namespace) -> int:
         beside, targets = _published(config, case.now)
         nodes = {node.node: node for node in decision.nodes}
         diff = plan_diff(targets, plan.targets, nodes, case.config.strategy)
+        head = {"beside": beside, "sequence": plan.sequence, "reason": plan.reason}
         text = partial(plans.print_diff, diff, plan, beside)
-        options.show(arguments, "plan_diff", plans.diff_data(diff, plan, beside), text)
+        options.show(arguments, "plan_diff", {**head, **plans.changes_data(diff)}, text)
     else:
-        content = {**as_json.plan(plan), "warnings": warnings}
+        content = {**asdict(plan), "warnings": warnings}
         options.show(arguments, "plan", content, target_lines(plan))
         options.say([REASONS[plan.reason]])
     options.say_limits(plan)

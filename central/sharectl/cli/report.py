@@ -33,10 +33,7 @@ _EPILOG = f"""\
 
 The page is DIR/index.html and nothing else: it runs no script and loads nothing, so that it can be
 mailed, printed, or served as a file. A file of that name that is no report stays. With report.file
-in the configuration cycles write it (docs/monitoring.md).
-
-exit codes: 0 ok, 1 no cycle in the period (no page is written), 2 usage, 74 the ledger cannot be
-read or the page not be written, 78 configuration"""
+in the configuration cycles write it (docs/monitoring.md)."""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:

@@ -64,12 +64,16 @@ class Status(NamedTuple):
 
     status: dict[str, Any]
     off: Optional[Disabled]
-    problems: list[str]
+    problems_of: dict[str, list[str]]
+    """Subject -> problems."""
     state: State
-    of_future: Optional[str]
-    """Problem of a state that a clock ahead has left; among ``problems`` too."""
     warnings: Sequence[str]
     """Oddities that the last cycle found in the configuration."""
+
+    @property
+    def problems(self) -> list[str]:
+        """Problems of all subjects."""
+        return [*chain.from_iterable(self.problems_of.values())]
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -137,14 +141,14 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "nodes": nodes,
         "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
     }
-    problems = [
-        *place_problems(status, config.nodes.job_ctl_stale_seconds),
-        *block_problems(status["blocks"]),
-        *node_problems(status, only_measures=config.nodes.only_measures),
-        *cycle_problems(status["last_cycle"]),
-        *([of_future] if of_future else []),
-    ]
-    return Status(status, off, problems, state, of_future, cycle.get("warnings", ()))
+    problems = {
+        "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
+        "free": [*block_problems(status["blocks"])],
+        "node": [*node_problems(status, only_measures=config.nodes.only_measures)],
+        "cycle": [*cycle_problems(status["last_cycle"])],
+        "future": [of_future] if of_future else [],
+    }
+    return Status(status, off, problems, state, cycle.get("warnings", ()))
 
 
 def _of_future(cycle: dict[str, Any], now: int) -> Optional[str]:
@@ -293,9 +297,9 @@ def _conflict(
 
 def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:
     """Facts about targets in a place, and its worst problem."""
-    row = {"way": placed.way, "place": placed.place, "problem": placed.problem}
+    facts = {"way": placed.way, "place": placed.place, "problem": placed.problem, "older": False}
     if placed.targets is None:
-        return {**row, "older": False}
+        return facts
     seconds = placed.valid_until - now if placed.valid_until is not None else None
     older, problem = (placed.sequence or sequence) < sequence, None
     if older:
@@ -308,11 +312,17 @@ def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> 
         problem = f"expired {span(seconds)} ago: no node has a target from there"
     elif placed.problem is None and placed.pool != pool:
         problem = f"is for pool {placed.pool}, and pool.name is {pool}: `sharectl cycle`"
-    if problem is not None:
-        row["problem"] = f"{placed.place}: {problem}"
-    facts = {"targets": placed.targets, "sequence": placed.sequence, "valid_for_seconds": seconds}
-    more = {"writer": placed.writer, **placed.more, "older": older, "foreign": False}
-    return {**row, **facts, **more}
+    return {
+        **facts,
+        "problem": placed.problem if problem is None else f"{placed.place}: {problem}",
+        "targets": placed.targets,
+        "sequence": placed.sequence,
+        "valid_for_seconds": seconds,
+        "writer": placed.writer,
+        **placed.more,
+        "older": older,
+        "foreign": False,
+    }
 
 
 def _add_nagios(parser: argparse.ArgumentParser) -> None:

@@ -217,13 +217,10 @@ def _value(tree: Tree, node: Any, path: ValuePath) -> Any:
 def _mapping(tree: Tree, node: Any, path: ValuePath) -> dict[str, Any]:
     content: dict[str, Any] = {}
     for key_node, value_node in node.value:
-        index, key = key_node.start_mark.index, key_node.value
-        fault = "a key is a plain name; write it without brackets"
-        if isinstance(key_node, yaml.ScalarNode):
-            fault = _unprintable(key)
-        else:
-            key = "?"
-        at = (*path, key)
+        index, key, fault = key_node.start_mark.index, key_node.value, ""
+        if not isinstance(key_node, yaml.ScalarNode):
+            key, fault = "?", "a key is a plain name; write it without brackets"
+        fault, at = fault or _unprintable(key), (*path, key)
         if fault:
             tree.refuse(index, at, fault)
         elif key in content:

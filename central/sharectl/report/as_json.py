@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Optional
 
-from sharectl.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, Plan, Snapshot
+from sharectl.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, Snapshot
 from sharectl.shares.errors import usage_by_group
 from sharectl.shares.groups import usage_with_subgroups
 
@@ -64,11 +64,6 @@ def errors(taken_at: int, rows: tuple[GroupError, ...]) -> dict[str, Any]:
     for group in groups:
         del group["usage"]
     return {"taken_at": taken_at, "groups": groups}
-
-
-def plan(decided: Plan) -> dict[str, Any]:
-    """All fields of the plan."""
-    return asdict(decided)
 
 
 def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator
+from dataclasses import asdict, astuple
 from typing import Any, TextIO
 
 from sharectl.cadence.choice import (
-    DAY_HOURS,
     MOST_NEGOTIATING,
     TOLERANCE,
     Comparison,
     Facts,
-    beside,
-    idle_core_hours,
+    IntervalCost,
+    knobs_of,
 )
 from sharectl.report.scale import brief
 from sharectl.report.svg import render
@@ -21,7 +20,6 @@ from sharectl.report.tables import print_paragraph, print_table
 from sharectl.times import DAY_SECONDS
 from sharectl.words import counted
 
-_CLAIMS = ("", "_claims_reused")
 _KNOBS = {
     "NEGOTIATOR_INTERVAL": "at most so long from the start of a cycle to the next",
     "NEGOTIATOR_CYCLE_DELAY": (
@@ -37,93 +35,71 @@ _KNOBS = {
 def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
     """Run times, costs by interval, the recommendation (or null) and notes."""
     terms, choice, load = comparison.terms, comparison.choice, facts.load
-    intervals = []
-    for cost in comparison.costs:
-        row = {**asdict(cost), "cycles_per_day": DAY_SECONDS / cost.interval_seconds}
-        for claims in _CLAIMS:
-            idle = 1 - row[f"loading_factor{claims}"]
-            row[f"idle_core_hours_per_day{claims}"] = idle_core_hours(idle, terms.cores)
-        intervals.append(row)
-    content = {
-        "source": facts.source,
+    return {
         "claim_worklife_seconds": terms.worklife_seconds,
         "cores": terms.cores,
         "cycle_duration_seconds": terms.duration_seconds,
         "run_times": {"name": load.name, "jobs": load.jobs, "mean_seconds": load.mean_seconds},
-        "intervals": intervals,
-        "recommendation": None,
+        "intervals": list(map(asdict, comparison.costs)),
+        "default": asdict(comparison.default) if comparison.default else None,
+        "recommendation": {**_knobs(comparison), **asdict(choice)} if choice else None,
         "notes": _sentences(comparison, facts, reasons=False),
     }
-    if choice is not None:
-        option = choice.option
-        content["recommendation"] = {
-            **dict(zip(_KNOBS, map(round, asdict(choice.knobs).values()))),
-            "by_column": _column(terms.worklife_seconds),
-            "loading_factor": 1 - option.idle,
-            "idle_core_hours_per_day": idle_core_hours(option.idle, terms.cores),
-            "negotiating_ratio": option.negotiating_ratio,
-            "beside_default": asdict(beside(option, choice.default, terms.cores)),
-            "why": _sentences(comparison, facts, reasons=True),
-        }
-    return content
 
 
-def print_findings(content: dict[str, Any], to: TextIO) -> None:
+def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
     """Print the table, notes as comments, and the recommendation as configuration."""
-    cores, run_times = content["cores"], content["run_times"]
+    cores, worklife = comparison.terms.cores, comparison.terms.worklife_seconds
     idle = "idle core-h/day" if cores else "idle h/day of a core"
     pool = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
-    worklife = content["claim_worklife_seconds"]
     columns = ["interval s", f"{_column(0)} %", idle]
     columns += [f"{_column(worklife)} %", idle] if worklife else []
     print_table(
-        f"loading factor of {run_times['name']}, mean {brief(run_times['mean_seconds'])} s: share "
+        f"loading factor of {facts.load.name}, mean {brief(facts.load.mean_seconds)} s: share "
         f"of their time that slots work while jobs wait{pool}",
         [*columns, "in cycles", "cycles/day"],
-        [[*_cells(row, _CLAIMS if worklife else _CLAIMS[:1])] for row in content["intervals"]],
+        [[*_cells(cost, cores or 1, with_reuse=bool(worklife))] for cost in comparison.costs],
         to,
     )
     # HTCondor reads on in the next line after a backslash.
-    for note in content["notes"]:
+    for note in _sentences(comparison, facts, reasons=False):
         print_paragraph(note.rstrip("\\"), to, "# ")
-    if choice := content["recommendation"]:
+    if comparison.choice:
         to.write("\n# For the central manager; nothing has been changed.\n")
-        for reason in choice["why"]:
+        for reason in _sentences(comparison, facts, reasons=True):
             print_paragraph(reason, to, "# ")
-        for name, meaning in _KNOBS.items():
-            print_paragraph(f"{meaning}, s", to, "# ")
-            to.write(f"{name} = {choice[name]}\n")
+        for name, value in _knobs(comparison).items():
+            print_paragraph(f"{_KNOBS[name]}, s", to, "# ")
+            to.write(f"{name} = {value}\n")
 
 
-def _cells(row: dict[str, Any], claims: Sequence[str]) -> Iterator[object]:
-    yield brief(row["interval_seconds"])
-    for column in claims:
-        loading, hours = row[f"loading_factor{column}"], row[f"idle_core_hours_per_day{column}"]
+def _cells(cost: IntervalCost, cores: int, *, with_reuse: bool) -> Iterator[object]:
+    yield brief(cost.interval_seconds)
+    for loading in (cost.loading_factor, cost.loading_factor_claims_reused)[: 1 + with_reuse]:
         yield round(100 * loading, 2)
-        yield brief(DAY_HOURS * (1 - loading) if hours is None else hours)
-    yield "?" if row["negotiating_ratio"] is None else f"{row['negotiating_ratio']:.1%}"
-    yield round(row["cycles_per_day"])
+        yield brief(24 * cores * (1 - loading))
+    yield "?" if cost.negotiating_ratio is None else f"{cost.negotiating_ratio:.1%}"
+    yield round(DAY_SECONDS / cost.interval_seconds)
+
+
+def _knobs(comparison: Comparison) -> dict[str, int]:
+    """Names and values of the knobs for the interval that is chosen."""
+    interval = comparison.choice.interval_seconds if comparison.choice else 0
+    knobs = knobs_of(interval, comparison.terms.duration_seconds or 0)
+    return dict(zip(_KNOBS, map(round, astuple(knobs))))
 
 
 def _sentences(comparison: Comparison, facts: Facts, *, reasons: bool) -> list[str]:
     """Reasons for the interval, or notes: assumptions, unknown values, why none is recommended."""
-    terms, choice = comparison.terms, comparison.choice
-    cost, alone = (
-        beside(choice.option, choice.default, terms.cores, reused=reused) if choice else None
-        for reused in (True, False)
-    )
     text = render(
         "cadence.txt",
         reasons=reasons,
-        terms=terms,
+        terms=comparison.terms,
         most_negotiating=MOST_NEGOTIATING,
         tolerance=TOLERANCE,
         facts=facts,
-        choice=choice,
-        cost=cost,
-        alone=alone,
-        basis=_column(terms.worklife_seconds),
-        too_short=[at for at in terms.intervals if not terms.allows(at)],
+        comparison=comparison,
+        basis=_column(comparison.terms.worklife_seconds),
     )
     return text.splitlines()
 

@@ -77,9 +77,7 @@ SINGLE, MULTICORE = "single", "multicore"
 
 def metrics_text(facts: CycleFacts) -> str:
     """Text of all metrics that are known, without timestamps."""
-    from prometheus_client import CollectorRegistry, generate_latest
-    from prometheus_client.core import GaugeMetricFamily
-    from prometheus_client.registry import Collector
+    from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
     pool = {"pool": facts.pool} if facts.pool else {}
     # node_exporter drops a file with two rows of the same labels.
@@ -88,17 +86,14 @@ def metrics_text(facts: CycleFacts) -> str:
         if number is not None:
             numbers[name][values] = number
 
-    class Cycle(Collector):
-        def collect(self) -> Iterator[GaugeMetricFamily]:
-            for name, labels, meaning in METRICS:
-                family = GaugeMetricFamily(PREFIX + name, meaning, labels=(*pool, *labels))
-                for values, number in numbers[name].items():
-                    family.add_metric((*pool.values(), *map(printable, values)), number)
-                if family.samples:
-                    yield family
-
     registry = CollectorRegistry()
-    registry.register(Cycle())
+    for name, labels, meaning in METRICS:
+        if name in numbers:
+            names = (*pool, *labels)
+            gauge = Gauge(PREFIX + name, meaning, names, registry=registry)
+            for values, number in numbers[name].items():
+                row = (*pool.values(), *map(printable, values))
+                (gauge.labels(*row) if names else gauge).set(number)
     return generate_latest(registry).decode()
 
 

@@ -21,16 +21,6 @@ OPEN_LOOP = (
 )
 
 
-def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
-    """Changes by a plan, ``beside`` the other one."""
-    return {
-        "beside": beside,
-        "sequence": decided.sequence,
-        "reason": decided.reason,
-        **changes_data(diff),
-    }
-
-
 def changes_data(diff: PlanDiff) -> dict[str, Any]:
     """Changes, their number by kind, and their effect."""
     return {

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 from sharectl.model import Disabled
 from sharectl.plan.blocks import ALL_NODES, BackOff, BlockMemory, expected_wait_seconds
 from sharectl.plan.settings import IN_A_ROW, GiveUp
-from sharectl.report.tables import NONE, UNKNOWN, print_records, print_table
+from sharectl.report.tables import NONE, UNKNOWN, cell, print_records, print_table
 from sharectl.shares.pledges import SOURCE_NAME
 from sharectl.times import shown, span
 
@@ -22,7 +22,6 @@ _NO_DEMAND = {
     False: "pending jobs that no node could run if it were empty: they are no demand",
     True: "pending jobs whose time has not come: they are no demand until then",
 }
-_NODES = "name AS node, cores, controlled, says, held by group"
 
 
 def snapshot_tables(content: Row, to: TextIO) -> None:
@@ -31,11 +30,9 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
     An incomplete one has no table of groups, because unknown is not zero.
     """
     if content["complete"]:
-        groups = [
-            {**used, "group": group, "HS06": round(used["power_hs06"])}
-            for group, used in content["groups"].items()
-        ]
-        print_records("groups", _GROUPS, groups, to)
+        groups = content["groups"].items()
+        rows = [{**used, "group": name, "HS06": round(used["power_hs06"])} for name, used in groups]
+        print_records("groups", _GROUPS, rows, to)
     if content["others"]:
         title = "in other: the largest, by the first part of AccountingGroup"
         print_records(title, _OTHERS, content["others"], to)
@@ -44,15 +41,16 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
         if kept_out:
             print_records(title, _UNPLACEABLE, kept_out, to)
     if content["nodes"]:
-        print_records("nodes", _NODES, map(_node, content["nodes"]), to)
+        columns = ("node", "cores", "controlled", "says", "held by group")
+        print_table("nodes", columns, map(_node, content["nodes"]), to)
     sources = [
-        {**source, "seconds": round(source["seconds"], 3), "problem": source["problem"] or NONE}
+        (source["name"], cell(round(source["seconds"], 3)), source["problem"] or NONE)
         for source in content["sources"]
     ]
-    print_records("sources", "name AS source, seconds, problem", sources, to)
+    print_table("sources", ("source", "seconds", "problem"), sources, to)
 
 
-def _node(node: Row) -> Row:
+def _node(node: Row) -> tuple[object, ...]:
     says = ["draining"] if node["draining"] else []
     says += ["too hot: no job starts"] if node["hot"] else []
     says += dict.fromkeys(filter(None, (node["deaf"], node["refusal"])))
@@ -63,12 +61,7 @@ def _node(node: Row) -> Row:
     says += [f"acts on plan {node['obeyed_sequence']}"] if node["obeyed_sequence"] else []
     cores = node["cores_by_group"]
     held = cores and " ".join(f"{name}:{cores[name]}" for name in sorted(cores))
-    return {
-        **node,
-        "controlled": _control(node),
-        "says": ", ".join(says),
-        "held by group": held,
-    }
+    return node["name"], node["cores"], _control(node), cell(", ".join(says)), cell(held)
 
 
 def _control(node: Row) -> str:

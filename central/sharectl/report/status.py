@@ -135,23 +135,18 @@ def _group_rows(cycle: Row) -> Iterator[tuple[object, ...]]:
     reasons = {row["group"]: row["code"] for row in cycle.get("groups", ())}
     for row in cycle["errors"]:
         group = row["group"]
+        lack = [lacking.get(group, {}).get(key) for key in ("due_hs06", "shortfall_hs06")]
         yield (
             group,
             round(row["pledge_hs06"]),
             round(row["power_hs06"]),
-            *_lack(lacking.get(group, {})),
+            *(UNKNOWN if hs06 is None else round(hs06) for hs06 in lack),
             row["pending_single_jobs"],
             _longest(cycle, group, multicore=False),
             row["pending_multi_jobs"],
             _longest(cycle, group, multicore=True),
             reasons.get(group, NONE),
         )
-
-
-def _lack(row: Row) -> Iterator[str]:
-    """Power that is due to a group, and its shortfall."""
-    for key in ("due_hs06", "shortfall_hs06"):
-        yield UNKNOWN if row.get(key) is None else f"{round(row[key])}"
 
 
 def _longest(cycle: Row, group: str, *, multicore: bool) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.cadence import laws
-from sharectl.cadence.run_times import LoggedJob
+from sharectl.cadence.laws import LoggedJob
 from sharectl.config.fields import NOTATIONS, Notation, WrongError, one_line, text_like
 from sharectl.config.groups import GroupConfig
 from sharectl.config.laws import plan_config_of

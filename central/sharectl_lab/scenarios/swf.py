@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Optional
 
 from sharectl.cadence.file import BROKEN, refuse_broken, refuse_empty
-from sharectl.cadence.run_times import LoggedJob
+from sharectl.cadence.laws import LoggedJob
 from sharectl.files import files, packed
 from sharectl.words import Problems
 

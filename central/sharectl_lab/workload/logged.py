@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random  # noqa: TID251 - seeded: a seed always gives the same jobs
 from typing import Any, Optional
 
-from sharectl.cadence.run_times import LoggedJob
+from sharectl.cadence.laws import LoggedJob
 from sharectl.settings import setting
 from sharectl_lab.workload.draw import Arrival, JobKind, PilotFactory, ad_attributes
 

@@ -37,7 +37,6 @@ GROUPS = frozenset(("alice", "cms"))
 MIB = 2**20
 DEEP = b"[" * 100_000
 SPARSE_BYTES = 2**30
-LONG_NUMBER = "9" * 400
 MOST_WORDS = 20_000
 """Characters of an error."""
 

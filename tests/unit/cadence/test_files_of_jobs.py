@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cadence import file
-from sharectl.cadence.run_times import LoggedJob, load_of
+from sharectl.cadence.laws import LoggedJob, load_of
 from sharectl.errors import InputError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cadence.file import history_jobs
-from sharectl.cadence.run_times import LoggedJob
+from sharectl.cadence.laws import LoggedJob
 from sharectl.errors import ConfigError, InputError
 from sharectl_lab.scenarios import file as scenario_file
 from sharectl_lab.scenarios import swf
