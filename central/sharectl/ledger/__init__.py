@@ -1,5 +1,1 @@
-"""Record of every cycle in SQLite, and its exports.
-
-In: Records of cycles.
-Out: Series, known run times, exports, checks.
-"""
+"""Record of every cycle in SQLite, and its exports."""

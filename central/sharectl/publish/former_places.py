@@ -36,15 +36,12 @@ class FormerPlacesFile:
 
     def remember(self, plan: Plan) -> None:
         """Note that every place of the configuration may hold ``plan``."""
-        if not plan.targets:
-            return
-        placed = dict.fromkeys(self.names, plan.valid_until)
-        try:
-            before = self._read()
-        except StateError:
-            self._write(placed)
-            raise
-        self._write({**before, **placed})
+        if plan.targets:
+            before = dict[str, int]()
+            try:
+                before = self._read()
+            finally:
+                self._write({**before, **dict.fromkeys(self.names, plan.valid_until)})
 
     def publishers(self) -> list[Publisher]:
         """Publishers that empty the former places."""

@@ -66,7 +66,7 @@ def observe(config: Path) -> None:
 
 def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: Path) -> None:
     assert publish_targets(tmp_path) == ""
-    assert len(text.read(tmp_path / "sharectl.txt").targets) == 1
+    assert text.read(tmp_path / "sharectl.txt").targets == 1
     assert StateFile(tmp_path / "state.json").load().sequence
     observe(config)
     _, out, err = run("status")

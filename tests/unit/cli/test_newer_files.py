@@ -162,5 +162,5 @@ def test_disable_withdraws_with_a_newer_state(
     out, err = capsys.readouterr()
     assert f"no targets at {folder}/sharectl.txt" in out
     assert "schema_version 99" in err
-    assert read(folder / "sharectl.txt").targets == ()
+    assert read(folder / "sharectl.txt").targets == 0
     assert path.read_bytes() == content

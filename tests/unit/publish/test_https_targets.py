@@ -12,12 +12,11 @@ import pytest
 from sharectl.errors import PublishError, UnsignedError
 from sharectl.model import HttpsWay, Plan, Target
 from sharectl.publish.https import HttpsPublisher, fetch
-from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import TEXT_MAX_BYTES, Seal, render
 from tests.web_server import Answer, WebServer, serving, web_server
 
 PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
-SEAL = Seal("pool-1", SigningKey("k", b"s" * 32))
+SEAL = Seal("pool-1", {b"k": b"s" * 32})
 
 
 @pytest.fixture(scope="module")
