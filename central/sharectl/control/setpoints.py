@@ -15,6 +15,7 @@ from sharectl.control.laws import GAP_SECONDS, MOST_HS06, beyond, limited
 from sharectl.model import GroupUsage, Snapshot
 from sharectl.settings import setting
 from sharectl.shares.errors import demand_hs06, max_min_shares, pool_hs06
+from sharectl.times import HOUR_SECONDS
 
 SETPOINTS = {
     "in_use": "its pledge's share of the power that the groups use (the original method)",
@@ -32,7 +33,6 @@ MOVED = {
 """Code of a change of a setpoint -> what it means."""
 
 ACCOUNT = "carried_hs06_seconds"
-SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class CarryOver:
 
     def most_hs06_seconds(self, pledge_hs06: float) -> float:
         """Largest size of a group's account."""
-        return (self.pledge_hours or 0.0) * pledge_hs06 * SECONDS_PER_HOUR
+        return (self.pledge_hours or 0.0) * pledge_hs06 * HOUR_SECONDS
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def loans(
 def contested_errors(
     errors: Mapping[str, float], waits: Collection[str], deadband_hs06: float
 ) -> dict[str, bool]:
-    """Group -> whether its error is somebody's loss.
+    """Group -> True if its error is somebody's loss.
 
     A group under its setpoint has a loss if it has jobs waiting. A group over it causes one if
     another is under its own by more than the deadband and has jobs waiting.
