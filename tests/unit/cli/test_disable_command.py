@@ -18,7 +18,7 @@ from sharectl.publish.state import StateFile
 from sharectl.publish.text import Seal
 from tests.logs import changes_in
 from tests.publish_plan import publish
-from tests.unit.cli.conftest import Run
+from tests.unit.cli.conftest import Run, add
 
 DISABLE = ("disable", "--reason", "cooling")
 
@@ -28,8 +28,7 @@ def config(config: Path) -> Path:
     """Targets go to two places."""
     folder = config.parent
     (folder / "web").mkdir()
-    with config.open("a", encoding="utf-8") as file:
-        file.write(f"publish: [{', '.join(f'{{file: {path}}}' for path in places(folder))}]\n")
+    add(config, f"publish: [{', '.join(f'{{file: {path}}}' for path in places(folder))}]\n")
     return config
 
 
@@ -223,8 +222,7 @@ def test_a_withdrawal_needs_no_key(run: Run, config: Path, tmp_path: Path, broke
     keys = tmp_path / "keys"
     keys.touch(mode=0o600)
     keys.write_text(f"a {'0123456789abcdef' * 4}\n", encoding="utf-8")
-    with config.open("a", encoding="utf-8") as file:
-        file.write(f"signing_key_file: {keys}\n")
+    add(config, f"signing_key_file: {keys}\n")
     publish_targets(tmp_path)
     before = [path.read_bytes() for path in places(tmp_path)]
     assert text.read(places(tmp_path)[0]).more["signed_by"] is not None
@@ -249,7 +247,7 @@ def test_a_withdrawal_needs_no_key(run: Run, config: Path, tmp_path: Path, broke
 def test_a_broken_configuration_is_said_not_to_have_disabled_anything(
     run: Run, config: Path
 ) -> None:
-    config.write_text(config.read_text(encoding="utf-8") + "contrl: {}\n", encoding="utf-8")
+    add(config, "contrl: {}\n")
     code, _, err = run(*DISABLE)
     first, last = err.splitlines()
     assert (code, "contrl" in first, "NOT disabled" in last) == (78, True, True)
@@ -260,8 +258,7 @@ def test_a_law_that_cannot_be_loaded_does_not_keep_targets_up(
     run: Run, config: Path, tmp_path: Path
 ) -> None:
     assert publish_targets(tmp_path) == ""
-    with config.open("a", encoding="utf-8") as file:
-        file.write("control: {law: learned}\n")
+    add(config, "control: {law: learned}\n")
     code, _, err = run("cycle")
     assert (code, "control.law: learned acts by a policy" in err) == (78, True)
     assert run(*DISABLE)[0] == 0
