@@ -58,10 +58,10 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     switch = switch_of(config)
     off = in_force(switch.disabled(), int(time.time())) is not None or config.mode == OBSERVE
     seal = seal_of(config, withdraws=withdraws or off)
-    transports = transports_of(config, seal)
-    names, file = tuple(way.name for way in transports), config.state_directory / "places.json"
+    names = tuple(_place(way, config.pool.collector) for way in config.publish)
+    file = config.state_directory / "places.json"
     return Outlets(
-        publishers=transports,
+        publishers=transports_of(config, seal),
         state=state_of(config),
         switch=switch,
         audit=audit_of(config, verb),
@@ -202,6 +202,13 @@ def _transport(way: Way, collector: Optional[str], seal: Seal) -> Transport:
 
         return HttpsPublisher(way.https, seal)
     return FilePublisher(way.file or TARGETS_FILE, seal)
+
+
+def _place(way: Way, collector: Optional[str]) -> str:
+    """Name of a place: ``file:PATH``, ``collector:ADDRESS``, ``collector:`` for this pool."""
+    if way.collector is not None:
+        return f"collector:{collector or ''}"
+    return f"file:{way.https.file if way.https is not None else way.file or TARGETS_FILE}"
 
 
 def _former(seal: Seal, name: str) -> Transport:

@@ -63,10 +63,6 @@ class PlacedTargets:
 class Transport(Publisher, Protocol):
     """A publisher whose place can be looked at."""
 
-    @property
-    def name(self) -> str:
-        """Name of the place: ``file:PATH``, ``collector:ADDRESS``, ``collector:`` for this pool."""
-
     def look(self) -> list[PlacedTargets]:
         """Look at the places; never raises."""
 

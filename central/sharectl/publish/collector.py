@@ -80,17 +80,12 @@ class CollectorPublisher:
     writer: Optional[str] = None
     """Name of the installation that publishes."""
 
-    @property
-    def name(self) -> str:
-        """Name of the place."""
-        return f"collector:{self.collector or ''}"
-
     def publish(self, plan: Plan) -> str:
         """Replace the ads by those of ``plan``; returns the collectors.
 
         Nodes ask the collectors that answer: while one of them has the ads, the plan is out.
         """
-        refuse_unreadable(plan, self.pool, self.name)
+        refuse_unreadable(plan, self.pool, f"collector:{self.collector or ''}")
         ads = ads_of(plan, self.pool, self.writer)
         deliver = partial(_deliver, ads=ads, plan=plan, way=self.way)
         places, problems = [], []

@@ -35,11 +35,6 @@ class HttpsPublisher:
         """Publisher of the file."""
         return FilePublisher(self.way.file, self.seal)
 
-    @property
-    def name(self) -> str:
-        """Name of the place."""
-        return self.file.name
-
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``, and fetch it; returns its URL."""
         self.file.write(plan)

@@ -50,11 +50,6 @@ class FilePublisher:
     path: Path
     seal: Seal = Seal()
 
-    @property
-    def name(self) -> str:
-        """Name of the place."""
-        return f"file:{self.path}"
-
     def look(self) -> list[PlacedTargets]:
         """Look at the file."""
         return [self.content()[1]]
