@@ -81,10 +81,7 @@ class CollectorPublisher:
     """Name of the installation that publishes."""
 
     def publish(self, plan: Plan) -> str:
-        """Replace the ads by those of ``plan``; returns the collectors.
-
-        Nodes ask the collectors that answer: while one of them has the ads, the plan is out.
-        """
+        """Replace the ads by those of ``plan``; returns the collectors, one of which is enough."""
         refuse_unreadable(plan, self.pool, f"collector:{self.collector or ''}")
         ads = ads_of(plan, self.pool, self.writer)
         deliver = partial(_deliver, ads=ads, plan=plan, way=self.way)
