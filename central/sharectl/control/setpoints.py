@@ -56,10 +56,6 @@ class CarryOver:
     repay_seconds: float = 21600.0
     """Time that it is divided by to move the setpoint: some lengths of a job."""
 
-    def most_hs06_seconds(self, pledge_hs06: float) -> float:
-        """Largest size of a group's account."""
-        return (self.pledge_hours or 0.0) * pledge_hs06 * HOUR_SECONDS
-
 
 @dataclass(frozen=True)
 class Entitlement:
@@ -211,7 +207,8 @@ def account_after(
     after = kept - error_hs06 * expm1(-min(dt_seconds, GAP_SECONDS) * rate) / rate
     if contested:
         after = min(max(after, min(kept, 0.0)), max(kept, 0.0))
-    return limited(after, min(config.most_hs06_seconds(pledge_hs06), MOST_HS06))
+    most_hs06_seconds = (config.pledge_hours or 0.0) * pledge_hs06 * HOUR_SECONDS
+    return limited(after, min(most_hs06_seconds, MOST_HS06))
 
 
 def repaid_setpoints(
