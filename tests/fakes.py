@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
 from sharectl.cycle.ports import PlacedTargets, Ports
-from sharectl.errors import StateError
+from sharectl.errors import PublishError, StateError
 from sharectl.model import Disabled, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
 from sharectl.plan.diff import ChangeRecord
 from sharectl.plan.plan import State
@@ -74,7 +74,7 @@ class FakePublisher:
 
     def publish(self, plan: Plan) -> str:
         if self.broken:
-            raise StateError(self.broken)
+            raise PublishError(self.broken)
         self.plans.append(plan)
         self.writers[plan.sequence] = self.writer
         return "fake"

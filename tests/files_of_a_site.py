@@ -23,7 +23,6 @@ from sharectl.pledges.negotiator import KnobsCopy
 from sharectl.publish.audit import AuditFile, Who
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
-from sharectl.publish.signing import SigningKey
 from sharectl.publish.state import StateFile
 from sharectl.publish.text import Seal, render
 from sharectl.shares.pledges import Pledge
@@ -33,7 +32,7 @@ from tests.fakes import NOW, FakePool, FakePublisher
 from tests.ledgers import BEGUN, PLEDGES, busy
 
 CYCLES = 3
-KEY = SigningKey("2026", bytes(range(32)))
+KEY = {b"2026": bytes(range(32))}
 SUBJECT = {"scenario": "small-site", "strategy": "live"}
 """Simulations that the journal of `sharectl tune` has scores of."""
 WRITER = "cm.example.org:/var/lib/sharectl"
@@ -85,16 +84,15 @@ def _cycles(folder: Path) -> Plan:
     )
     state = StateFile(folder / "state.json")
     state.save(BEGUN)
-    history = Histories(
-        folder / "AcctGroup_hs06.txt", folder / "shares_Error.log", 2**20, 1, Ledger(folder / PLACE)
-    )
+    logs = folder / "AcctGroup_hs06.txt", folder / "shares_Error.log"
+    history = Histories(*logs, Ledger(folder / PLACE))
     for number in range(CYCLES):
         taken = busy(number)
         ports = Ports(
             publishers=[FakePublisher()],
             state=state,
             switch=DisabledFile(folder),
-            audit=AuditFile(folder, who, 2**20, 2),
+            audit=AuditFile(folder, who),
             former=FormerPlacesFile(folder / "places.json", (name,), lambda _name: FakePublisher()),
             pool=FakePool(taken),
             history=history,

@@ -52,7 +52,7 @@ UNSOUND: dict[str, tuple[Make, str]] = {
 @pytest.mark.parametrize("make", SOUND.values(), ids=SOUND)
 def test_a_sound_file_is_taken(make: Make, tmp_path: Path) -> None:
     make(path := tmp_path / "keys")
-    assert read_keys(path)[0].secret == bytes.fromhex(DIGITS)
+    assert bytes.fromhex(DIGITS) in read_keys(path).values()
 
 
 @pytest.mark.parametrize(("make", "code"), UNSOUND.values(), ids=UNSOUND)

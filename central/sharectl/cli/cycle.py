@@ -327,13 +327,11 @@ def _add_disable(parser: argparse.ArgumentParser) -> None:
 def _enable(arguments: argparse.Namespace) -> int:
     config = options.config_of(arguments)
     switch, failures = wiring.switch_of(config), Failures()
-    was = switch.disabled()
+    was, reply = switch.disabled(), "sharectl was not disabled"
     switch.enable()
     if was is not None:
         with failures:
             wiring.audit_of(config, "enable").switched(was, int(time.time()), on=True)
-    reply = "sharectl was not disabled"
-    if was is not None:
         effect = "the next cycle publishes targets again"
         if config.mode == OBSERVE:
             effect = "no cycle publishes targets yet: mode: observe"

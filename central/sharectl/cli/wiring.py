@@ -13,11 +13,11 @@ from sharectl.cli.options import pool_of, say
 from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.laws import plan_config_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, OBSERVE, TARGETS_FILE, Config
-from sharectl.cycle.ports import Outlets, Pledges, Ports, Transport
+from sharectl.cycle.ports import Outlets, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state, writer_of
-from sharectl.errors import ConfigError, PoolUnavailableError, StateError
+from sharectl.errors import ConfigError, PoolUnavailableError
 from sharectl.explain.what_if import Case
-from sharectl.files.files import LOG_BYTES, LOG_FILES, only_one
+from sharectl.files.files import only_one
 from sharectl.ledger import jobs_file
 from sharectl.ledger.ledger import PLACE, Histories, Ledger
 from sharectl.model import CollectorWay, Snapshot, Source, Way
@@ -29,7 +29,7 @@ from sharectl.pledges.join import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish.audit import AuditFile, who_runs
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
-from sharectl.publish.signing import read_keys
+from sharectl.publish.signing import Keys, read_keys
 from sharectl.publish.state import StateFile
 from sharectl.publish.text import FilePublisher, Seal
 from sharectl.shares.groups import GroupTree
@@ -44,9 +44,8 @@ _FORMER_SECONDS = 10.0
 
 def ports_of(config: Config) -> Ports:
     """World of a cycle: the pool, the outlets of its plan, and the history."""
-    logs, ledger = config.history, ledger_of(config)
-    histories = Histories(logs.jobs_file, logs.errors_log, LOG_BYTES, LOG_FILES, ledger)
-    outlets = outlets_of(config, "cycle")
+    logs, outlets = config.history, outlets_of(config, "cycle")
+    histories = Histories(logs.jobs_file, logs.errors_log, ledger_of(config))
     return Ports(**vars(outlets), pool=pool_of(config), history=histories)
 
 
@@ -59,10 +58,10 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     switch = switch_of(config)
     off = in_force(switch.disabled(), int(time.time())) is not None or config.mode == OBSERVE
     seal = seal_of(config, withdraws=withdraws or off)
-    transports = transports_of(config, seal)
-    names, file = tuple(way.name for way in transports), config.state_directory / "places.json"
+    names = tuple(_place(way, config.pool.collector) for way in config.publish)
+    file = config.state_directory / "places.json"
     return Outlets(
-        publishers=transports,
+        publishers=transports_of(config, seal),
         state=state_of(config),
         switch=switch,
         audit=audit_of(config, verb),
@@ -79,15 +78,6 @@ def lock_of(config: Config) -> AbstractContextManager[None]:
 def ledger_of(config: Config) -> Ledger:
     """Ledger in the state directory."""
     return Ledger(config.state_directory / PLACE, config.ledger)
-
-
-def known_of(config: Config) -> RunTimes:
-    """Run times that the ledger knows; none if it cannot be read, with a message."""
-    try:
-        return ledger_of(config).run_times(config.tree.names)
-    except StateError as error:
-        say(error.problems)
-        return {}
 
 
 def state_of(config: Config) -> StateFile:
@@ -109,22 +99,22 @@ def switch_of(config: Config) -> DisabledFile:
 
 def audit_of(config: Config, verb: str) -> AuditFile:
     """Record of changes by the user who runs ``verb``."""
-    who = who_runs(verb, os.environ)
-    return AuditFile(config.state_directory, who, LOG_BYTES, LOG_FILES)
+    return AuditFile(config.state_directory, who_runs(verb, os.environ))
 
 
 # ---- looks at the pool
 
 
 def case_of(config: Config, jobs: Optional[Path] = None) -> Case:
-    """Everything that a plan is made from now; of a file of ``jobs``, without state and run times.
-
-    Raises as `look`, and PoolUnavailableError if the pledges cannot be had.
-    """
+    """Everything that a plan is made from now; a file of ``jobs`` has no state and run times."""
     snapshot, offline = look(config, jobs, decides=True), jobs is not None
-    now = snapshot.taken_at
-    state = State() if offline else state_to_read(config, now)
-    run_times: RunTimes = {} if offline else known_of(config)
+    now, state = snapshot.taken_at, State()
+    run_times: RunTimes = {}
+    if not offline:
+        state, failures = state_to_read(config, now), Failures()
+        with failures:
+            run_times = ledger_of(config).run_times(config.tree.names)
+        say(failures.messages)
     kept = as_kept(snapshot, state.standing)
     return Case(plan_config(config, offline=offline), state, kept, now, run_times)
 
@@ -165,12 +155,12 @@ def _of_file(path: Path, config: Config, *, decides: bool) -> Snapshot:
     rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
     if not rows.running and not rows.pending:
         say([f"{path}: no job is in it: if the pool was not empty, it is no list of jobs"])
-    if rows.ignored_rows:
-        count = f"{path}: {rows.ignored_rows} rows left out"
-        say([f"{count}: the jobs neither run in a slot nor wait"])
-    if rows.defaulted_rows:
-        count = f"{path}: {rows.defaulted_rows} running jobs count by default"
-        say([f"{count}: cores or power is undefined"])
+    for count, words in (
+        (rows.ignored_rows, "rows left out: the jobs neither run in a slot nor wait"),
+        (rows.defaulted_rows, "running jobs count by default: cores or power is undefined"),
+    ):
+        if count:
+            say([f"{path}: {count} {words}"])
     taken_at = int(path.stat().st_mtime)
     return jobs_file.as_snapshot(rows, taken_at, nodes.controlled, nodes.reserved)
 
@@ -179,18 +169,16 @@ def _of_file(path: Path, config: Config, *, decides: bool) -> Snapshot:
 
 
 def seal_of(config: Config, *, withdraws: bool = False) -> Seal:
-    """Pool's name and signing key.
-
-    If the file of keys cannot be used, a withdrawal goes out unsigned; else that is a ConfigError.
-    """
+    """Pool's name and keys. Raises ConfigError for unusable keys, unless it only ``withdraws``."""
+    keys: Keys = {}
+    problem = None
     try:
-        keys = read_keys(config.signing_key_file) if config.signing_key_file is not None else ()
+        keys = read_keys(config.signing_key_file) if config.signing_key_file is not None else {}
     except ConfigError as error:
         if not withdraws:
             raise
-        why = "; ".join(error.problems)
-        return Seal(config.pool.name, key_problem=why, writer=own_writer(config))
-    return Seal(config.pool.name, keys[0] if keys else None, keys[1:], writer=own_writer(config))
+        problem = "; ".join(error.problems)
+    return Seal(config.pool.name, keys, problem, own_writer(config))
 
 
 def own_writer(config: Config) -> str:
@@ -199,10 +187,7 @@ def own_writer(config: Config) -> str:
 
 
 def transports_of(config: Config, seal: Seal) -> list[Transport]:
-    """Publisher for each way of the configuration, collectors last.
-
-    Theirs load HTCondor's library, which may end this process before others have withdrawn.
-    """
+    """Publisher for each way, collectors last: HTCondor's library may end this process."""
     ways = sorted(config.publish, key=lambda way: way.collector is not None)
     return [_transport(way, config.pool.collector, seal) for way in ways]
 
@@ -217,6 +202,13 @@ def _transport(way: Way, collector: Optional[str], seal: Seal) -> Transport:
 
         return HttpsPublisher(way.https, seal)
     return FilePublisher(way.file or TARGETS_FILE, seal)
+
+
+def _place(way: Way, collector: Optional[str]) -> str:
+    """Name of a place: ``file:PATH``, ``collector:ADDRESS``, ``collector:`` for this pool."""
+    if way.collector is not None:
+        return f"collector:{collector or ''}"
+    return f"file:{way.https.file if way.https is not None else way.file or TARGETS_FILE}"
 
 
 def _former(seal: Seal, name: str) -> Transport:
@@ -260,7 +252,7 @@ def tree_with_pledges(config: Config, pledged: Optional[Pledged] = None) -> Grou
 
 def pledges_of(
     config: Config, *, keep: bool = False, refresh: bool = False, confirm: bool = False
-) -> Pledges:
+) -> AllPledges:
     """Source of the pledges of groups of all levels.
 
     With ``keep`` it keeps a server's answer, with ``refresh`` it asks even if the last one is

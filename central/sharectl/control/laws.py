@@ -1,20 +1,19 @@
 """Control laws: from a group's error to the power to move.
 
-A law is a pure function ``(params, state, reading, dt_seconds) -> Move``. *latest* acts on the
-error alone, *ewma* on its average over time, younger values counting more. *pid*, the law of
-industry: with the error e = power - setpoint, in HS06, and the power y:
+A law is a pure function ``(control, state, reading, dt_seconds) -> Move``. *latest* acts on the
+error alone, *ewma* on its average over time, younger values counting more. *pid* has, with the
+error e = power - setpoint, in HS06, and the power y:
 
     output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt
     low-pass filtered
 
 bounded by ``most_hs06``, and never against the sign of e. Anti-windup is by back-calculation: while
 the output is not the sum of the three terms, the integral moves towards the value that would make
-it so, with the time constant ``integral_seconds``. Clamping (not to integrate meanwhile) would keep
-an old integral for as long as the bound, a lack of work or the deadband acts; this one forgets it,
-and all bounds go through the one mechanism.
+it so, with the time constant ``integral_seconds``. Clamping would keep an old integral for as long
+as the bound, a lack of work or the deadband acts.
 
-Other laws are installed beside sharectl, or read a policy from a file: `LawStep`. They are
-strangers here: `fenced` bounds them and takes their failures, so that none stops a cycle.
+Other laws are installed beside sharectl, or read a policy from a file: `LawStep`. `fenced` bounds
+them and takes their failures, so that none stops a cycle.
 """
 
 from __future__ import annotations
@@ -128,14 +127,13 @@ class Ewma:
     """Age at which an error counts half in the average."""
 
 
-def ewma(params: Ewma, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
+def ewma(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
     """The exponentially weighted average of the error; the first error is the average so far.
 
-    The error counts as if it had been so for all of ``dt_seconds``: a long interval weighs more
-    than a short one, and one that is cut in two weighs as much as both parts.
+    The error counts as if it had been so for all of ``dt_seconds``.
     """
     before = own_state(state, (AVERAGE, AVERAGE_BEFORE, WEIGHT_BEFORE))
-    kept = 2.0 ** (-dt_seconds / params.half_life_seconds) if before else 0.0
+    kept = 2.0 ** (-dt_seconds / control.ewma.half_life_seconds) if before else 0.0
     before_hs06 = before[AVERAGE] if before else reading.error_hs06
     average_hs06 = before_hs06 * kept + reading.error_hs06 * (1.0 - kept)
     after = {AVERAGE: average_hs06, AVERAGE_BEFORE: before_hs06, WEIGHT_BEFORE: kept}
@@ -147,11 +145,7 @@ ERROR, GAIN, SLOPE_GAIN = "error_hs06", "gain", "slope_gain_seconds"
 PID_STATE = (INTEGRAL, SLOPE, POWER, ERROR, GAIN, SLOPE_GAIN)
 
 FILTER_SECONDS = 2.0 * CRON_PERIOD_SECONDS
-"""Time constant of the low-pass filter of the change of the power.
-
-Without ``derivative_seconds``, the default, it has no effect. With an hour of them, 300 s raise the
-shortfall of bursts from 7.1 to 8.3 % (docs/measurements.md).
-"""
+"""Time constant of the low-pass filter of the change of the power (docs/measurements.md)."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +161,7 @@ class Pid:
     """How far ahead the group's power is extrapolated."""
 
 
-def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
+def pid(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Move:
     """Output of the formula above, bounded.
 
     Without a state the integral and the derivative begin at 0. After a gap the integral goes on
@@ -176,7 +170,7 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
     there. Without an integral such a change acts at once.
     """
     error_hs06 = beyond(reading.error_hs06, reading.deadband_hs06)
-    before = own_state(state, PID_STATE)
+    params, before = control.pid, own_state(state, PID_STATE)
     slope_gain = params.gain * params.derivative_seconds
     gap = before is not None and not 0 < dt_seconds <= GAP_SECONDS
     slope = integral_hs06 = tracked = 0.0
@@ -246,8 +240,8 @@ class Control:
 
 STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Move]] = {
     "latest": lambda _control, _state, reading, _dt: Move({}, reading.error_hs06),
-    "ewma": lambda control, state, reading, dt: ewma(control.ewma, state, reading, dt),
-    "pid": lambda control, state, reading, dt: pid(control.pid, state, reading, dt),
+    "ewma": ewma,
+    "pid": pid,
 }
 """Name of a law -> the law."""
 
@@ -267,12 +261,9 @@ def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seco
     )
     dt_seconds = max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0
     inside = abs(reading.error_hs06) <= reading.deadband_hs06 > 0
-    if control.law in STEPS:
-        move = STEPS[control.law](control, state, sound, dt_seconds)
-        output_hs06 = beyond(move.output_hs06, reading.deadband_hs06)
-    else:
-        move = fenced(control, state, sound, dt_seconds)
-        output_hs06 = 0.0 if inside else beyond(move.output_hs06, reading.deadband_hs06)
+    move = STEPS.get(control.law, fenced)(control, state, sound, dt_seconds)
+    is_shut = inside and control.law not in STEPS
+    output_hs06 = 0.0 if is_shut else beyond(move.output_hs06, reading.deadband_hs06)
     if output_hs06 != move.output_hs06 or (inside and output_hs06 == 0 != reading.error_hs06):
         return move._replace(output_hs06=output_hs06, acted=(*move.acted, "deadband"))
     return move
@@ -290,8 +281,7 @@ def fenced(
 ) -> Move:
     """Answer of a loaded law, of at most ``reading.most_hs06``; after a failure, 0 and no state.
 
-    Names of its state begin with that of the law, ``NAME.``: it gets its own numbers alone, and
-    cannot overwrite others.
+    Names of its state begin with ``NAME.`` of the law: it gets and sets no other numbers.
     """
     before = within(state, f"{control.law}.")
     try:

@@ -109,10 +109,7 @@ def learned(
 def features(
     half_life_seconds: float, state: Mapping[str, float], reading: Reading, dt_seconds: float
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Values of `FEATURES`, and the state for the next cycle. The scale is above 0.
-
-    After a gap, or without a state, the average is the error, and there is no trend.
-    """
+    """Values of `FEATURES`, without average and trend after a gap, and the next cycle's state."""
     scale, cores = reading.most_hs06, max(reading.pool_cores, 1)
     error = reading.error_hs06 / scale
     before = own_state(state, (_MEAN, _ERROR)) if 0 < dt_seconds <= GAP_SECONDS else None

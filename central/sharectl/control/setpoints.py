@@ -15,6 +15,7 @@ from sharectl.control.laws import GAP_SECONDS, MOST_HS06, beyond, limited
 from sharectl.model import GroupUsage, Snapshot
 from sharectl.settings import setting
 from sharectl.shares.errors import demand_hs06, max_min_shares, pool_hs06
+from sharectl.times import HOUR_SECONDS
 
 SETPOINTS = {
     "in_use": "its pledge's share of the power that the groups use (the original method)",
@@ -32,7 +33,6 @@ MOVED = {
 """Code of a change of a setpoint -> what it means."""
 
 ACCOUNT = "carried_hs06_seconds"
-SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
@@ -55,10 +55,6 @@ class CarryOver:
     """Time after which half of it is forgotten: a day, so that it follows the days of users."""
     repay_seconds: float = 21600.0
     """Time that it is divided by to move the setpoint: some lengths of a job."""
-
-    def most_hs06_seconds(self, pledge_hs06: float) -> float:
-        """Largest size of a group's account."""
-        return (self.pledge_hours or 0.0) * pledge_hs06 * SECONDS_PER_HOUR
 
 
 @dataclass(frozen=True)
@@ -179,7 +175,7 @@ def loans(
 def contested_errors(
     errors: Mapping[str, float], waits: Collection[str], deadband_hs06: float
 ) -> dict[str, bool]:
-    """Group -> whether its error is somebody's loss.
+    """Group -> True if its error is somebody's loss.
 
     A group under its setpoint has a loss if it has jobs waiting. A group over it causes one if
     another is under its own by more than the deadband and has jobs waiting.
@@ -211,7 +207,8 @@ def account_after(
     after = kept - error_hs06 * expm1(-min(dt_seconds, GAP_SECONDS) * rate) / rate
     if contested:
         after = min(max(after, min(kept, 0.0)), max(kept, 0.0))
-    return limited(after, min(config.most_hs06_seconds(pledge_hs06), MOST_HS06))
+    most_hs06_seconds = (config.pledge_hours or 0.0) * pledge_hs06 * HOUR_SECONDS
+    return limited(after, min(most_hs06_seconds, MOST_HS06))
 
 
 def repaid_setpoints(

@@ -49,10 +49,8 @@ class Circumstances:
     """Manner in which a cycle is run."""
 
     withdraw_incomplete: bool = False
-    """Publish a plan without targets when the pool does not answer completely.
-
-    Otherwise nothing is published then, and targets that stand run out by their own validity.
-    """
+    """Publish a plan without targets when the pool does not answer completely; else targets stay
+    until they run out."""
     dry_run: bool = False
     """Write nothing: neither plan nor history nor state. The plan is that of a cycle that is on."""
     elapsed: Callable[[], float] = lambda: 0.0

@@ -17,8 +17,7 @@ if TYPE_CHECKING:  # a snapshot needs no plans
     from sharectl.plan.plan import PlanConfig, State
 
 WARMUP_SECONDS = 330
-"""Time for every daemon to send its ad to a new collector: UPDATE_INTERVAL and SCHEDD_INTERVAL, 300
-by HTCondor's defaults, and some."""
+"""Time for every daemon to send its ad to a new collector: 300 by HTCondor's defaults, and some."""
 
 
 def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
@@ -28,9 +27,8 @@ def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
     and so is a daemon that has not reported by the end of `WARMUP_SECONDS`.
     """
     age_seconds = snapshot.taken_at - snapshot.collector_started_at
-    if not snapshot.complete or age_seconds >= WARMUP_SECONDS:
-        return snapshot
-    if len(snapshot.nodes) >= before.nodes and snapshot.schedds >= before.schedds:
+    knows_all = len(snapshot.nodes) >= before.nodes and snapshot.schedds >= before.schedds
+    if not snapshot.complete or age_seconds >= WARMUP_SECONDS or knows_all:
         return snapshot
     problem = (
         f"it started {age_seconds} s ago and knows {len(snapshot.nodes)} of {before.nodes} execute "
@@ -43,7 +41,6 @@ def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
 FEW_NODES = 5
 """In a pool of fewer nodes, one may have more power than all others."""
 MOST_UNPLACEABLE = 10
-"""Groups and sizes of jobs that no node could run, as many as are listed."""
 
 
 def doubts(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:

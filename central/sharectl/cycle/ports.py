@@ -16,28 +16,13 @@ if TYPE_CHECKING:  # the configuration names a port, and verbs that look only ne
     from sharectl.plan.plan import State
     from sharectl.plan.records import CycleRecord
     from sharectl.plan.waits import RunTimes
-    from sharectl.shares.pledges import Pledged
 
 
 class Pool(Protocol):
     """A pool that can be looked at."""
 
     def snapshot(self, now: int) -> Snapshot:
-        """Look at the whole pool at Unix time ``now``; never raises.
-
-        A daemon that does not answer makes the snapshot incomplete (`Snapshot.problems`), and never
-        counts as zero.
-        """
-
-
-class Pledges(Protocol):
-    """Source of the groups' pledges."""
-
-    def resolve(self, now: int) -> Pledged:
-        """Pledges of all groups or of none that hold at Unix time ``now``; never raises.
-
-        Where they cannot be had the source has a problem, and a cycle changes no target.
-        """
+        """Look at the whole pool at Unix time ``now``; incomplete if a daemon does not answer."""
 
 
 class Publisher(Protocol):
@@ -77,10 +62,6 @@ class PlacedTargets:
 
 class Transport(Publisher, Protocol):
     """A publisher whose place can be looked at."""
-
-    @property
-    def name(self) -> str:
-        """Name of the place: ``file:PATH``, ``collector:ADDRESS``, ``collector:`` for this pool."""
 
     def look(self) -> list[PlacedTargets]:
         """Look at the places; never raises."""
@@ -123,10 +104,7 @@ class Switch(Protocol):
         """Operator's reason, also after its time; in doubt sharectl is off. Never raises."""
 
     def alone(self) -> AbstractContextManager[None]:
-        """Keep others from switching, and from publishing, while the body runs.
-
-        A holder of more than some seconds keeps nobody: off comes first. The body does not switch.
-        """
+        """Keep others for some seconds from switching and publishing. The body does not switch."""
 
     def enable_after(self, now: int) -> bool:
         """Switch on if the reason has run out at Unix time ``now``; returns true if it is on."""

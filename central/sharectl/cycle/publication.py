@@ -20,12 +20,7 @@ from typing import Optional
 from urllib.parse import quote
 
 from sharectl.cycle.ports import Outlets, PlacedTargets, Publisher, StateStore
-from sharectl.errors import (
-    ForeignPlanError,
-    PartlyPublishedError,
-    StateError,
-    WithdrawnError,
-)
+from sharectl.errors import ForeignPlanError, PartlyPublishedError, StateError, WithdrawnError
 from sharectl.model import Disabled, Plan, Standing
 from sharectl.plan.diff import EXPIRED, ChangeRecord, changes
 from sharectl.plan.plan import OBSERVED, PlanConfig, State, withdrawal
@@ -63,21 +58,6 @@ def foreign_writer(held: PlacedTargets, own: str, state: State, now: int) -> Opt
 def both_publish(state: State, now: int) -> bool:
     """True if a partner's newer plan is not of the central manager before this one."""
     return bool(state.foreign_sequence) or (now < state.standing_until and not state.observed)
-
-
-def left_sequence(held: Iterable[PlacedTargets], own: str, state: State, now: int) -> Optional[int]:
-    """Highest sequence of plans that this installation leaves in their places; None if of none.
-
-    A partner's plan without targets is replaced, and one that was not renewed after the last cycle:
-    that partner has ended.
-    """
-    sequences = []
-    for place in held:
-        writer, sequence = foreign_writer(place, own, state, now), place.sequence or 0
-        goes_on = both_publish(state, now) and sequence > state.foreign_sequence
-        if writer and (not are_partners(writer, own) or (place.targets and goes_on)):
-            sequences.append(sequence)
-    return max(sequences, default=None)
 
 
 def foreign_plan_words(held: PlacedTargets, writer: str, outcome: str) -> str:
@@ -167,10 +147,7 @@ class Publishing:
     _failures: Failures = field(default_factory=Failures)
 
     def publish_unless_disabled(self, proposal: Optional[Proposal], before: State) -> Publication:
-        """Publish the proposal, or withdraw all targets that may stand if sharectl is off.
-
-        A configuration that observes goes before the switch.
-        """
+        """Publish the proposal; if sharectl is off or observes, withdraw targets that may stand."""
         off, enabled_again = self._switched()
         done = Publication()
         if self.config.observes:
@@ -197,10 +174,7 @@ class Publishing:
         return replace(done, disabled=off, errors=tuple(self._failures.errors))
 
     def withdraw_unlocked(self, off: Disabled) -> Publication:
-        """Publish a plan without targets beside a cycle that has the lock.
-
-        Nothing is remembered: that cycle withdraws again.
-        """
+        """Publish a plan without targets beside a cycle that has the lock, and withdraws again."""
         with self.outlets.switch.alone():
             before, errors = load_state(self.outlets.state, self.now)
             plan, _ = withdrawal(self.config, before, self.now, "disabled")
@@ -208,16 +182,34 @@ class Publishing:
         return replace(done, disabled=off, errors=(*errors, *self._failures.errors))
 
     def _yielded(self, before: State) -> Optional[State]:
-        """State that remembers another installation's plan, which is left; None without one."""
-        held = [place for publisher in self.outlets.publishers for place in publisher.held()]
-        sequence = left_sequence(held, self.outlets.writer, before, self.now)
-        if sequence is None:
+        """State that remembers another installation's plan, which is left; None without one.
+
+        A partner's plan without targets is replaced, and one that was not renewed after the last
+        cycle: that partner has ended.
+        """
+        held = chain.from_iterable(publisher.held() for publisher in self.outlets.publishers)
+        foreign = [*self._foreign(held, before)]
+        partners_go_on, seen = both_publish(before, self.now), before.foreign_sequence
+        sequences = [
+            place.sequence or 0
+            for place, writer in foreign
+            if not are_partners(writer, self.outlets.writer)
+            or (place.targets and partners_go_on and (place.sequence or 0) > seen)
+        ]
+        if not sequences:
             return None
+        for place, writer in foreign:
+            problem = foreign_plan_words(place, writer, "stays: nothing is published meanwhile")
+            self._failures.errors.append(ForeignPlanError(problem))
+        return replace(before, foreign_sequence=max(sequences))
+
+    def _foreign(
+        self, held: Iterable[PlacedTargets], before: State
+    ) -> Iterator[tuple[PlacedTargets, str]]:
+        """Places of ``held`` with another installation's valid plan, and its writer."""
         for place in held:
             if writer := foreign_writer(place, self.outlets.writer, before, self.now):
-                problem = foreign_plan_words(place, writer, "stays: nothing is published meanwhile")
-                self._failures.errors.append(ForeignPlanError(problem))
-        return replace(before, foreign_sequence=sequence)
+                yield place, writer
 
     def _rehearse(self, proposal: Optional[Proposal], before: State) -> Publication:
         """Withdraw targets of earlier plans, and remember the proposal as if it was published."""
@@ -303,15 +295,13 @@ class Publishing:
         """Former places that were emptied, and true if these are all of them."""
         with self._failures:
             former = [
-                place for place in self.outlets.former.publishers() if self._is_ours(place, before)
+                publisher
+                for publisher in self.outlets.former.publishers()
+                if not any(self._foreign(publisher.held(), before))
             ]
             emptied, partly = self._taken(replace(plan, targets=()), former, before)
             return emptied, len(emptied) == len(former) and not partly
         return (), False
-
-    def _is_ours(self, publisher: Publisher, before: State) -> bool:
-        own, now = self.outlets.writer, self.now
-        return not any(foreign_writer(held, own, before, now) for held in publisher.held())
 
     def _taken(
         self, plan: Plan, publishers: Iterable[Publisher], before: State
@@ -335,9 +325,8 @@ class Publishing:
     def _replaced(
         self, held: Iterable[PlacedTargets], plan: Plan, before: State
     ) -> Iterator[ForeignPlanError]:
-        for place in held:
-            writer = foreign_writer(place, self.outlets.writer, before, self.now)
-            if writer and (place.targets or plan.targets):
+        for place, writer in self._foreign(held, before):
+            if place.targets or plan.targets:
                 outcome = "taken over" if plan.targets else "replaced by one without targets"
                 outcome += ": if its cycles go on, it publishes again"
                 yield ForeignPlanError(foreign_plan_words(place, writer, outcome))
@@ -379,9 +368,8 @@ def load_state(store: StateStore, now: int) -> tuple[State, list[StateError]]:
 def of_now(state: State, now: int) -> tuple[State, Optional[str]]:
     """State that is usable at Unix time ``now``, and a problem if a clock was ahead.
 
-    A sequence is at least the second in which its plan was made. After a cycle whose clock was
-    ahead no target counts as standing: its nodes count as changed, and the audit will record that
-    the targets are gone. Controllers keep their sums.
+    After a cycle whose clock was ahead no target counts as standing: its nodes count as changed,
+    and the audit will record that the targets are gone.
     """
     ahead_seconds = state.sequence - now
     if ahead_seconds <= MAX_AHEAD_SECONDS:

@@ -37,13 +37,12 @@ def record_of(
 ) -> CycleRecord:
     """Record of a cycle, without its duration, problems and digest of the configuration.
 
-    Without a ``decision``, of an incomplete snapshot, groups and nodes are unknown. ``published``
-    is the last plan that went out, and ``places`` took it. ``off`` is the reason why no target of
-    the decision may stand, ``disabled`` or ``foreign``; a cycle that observes has its targets all
-    the same.
+    An incomplete snapshot has no ``decision``. ``published`` is the last plan that went out, and
+    ``places`` took it. ``off`` is the reason why no target of the decision may stand, ``disabled``
+    or ``foreign``; a cycle that observes has its targets all the same.
     """
-    plan = published or (decision.plan if decision and off is None else None)
-    if decision and config.observes:
+    plan = published
+    if decision and (config.observes or not (published or off)):
         plan = decision.plan
     record = CycleRecord(
         taken_at=snapshot.taken_at,
@@ -131,10 +130,9 @@ def case_of(record: CycleRecord) -> tuple[State, Snapshot, RunTimes]:
 def snapshot_of(record: CycleRecord) -> Snapshot:
     """Snapshot of a cycle that was read with its nodes, as near as the record allows.
 
-    Jobs are those of `sharectl.plan.records.as_kept`. Pending jobs of no configured group are
-    missing. Each job has the power of its node. Short host names stand for full ones. Absent nodes,
-    which are recorded with their target and no cores, are left out. The codes of refusals are
-    unknown.
+    Jobs are those of `sharectl.plan.records.as_kept`, each with the power of its node. Pending jobs
+    of no configured group, absent nodes and the codes of refusals are missing. Short host names
+    stand for full ones.
     """
     present = [node for node in record.nodes if node.cores > 0]
     nodes = [

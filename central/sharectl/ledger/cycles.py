@@ -1,7 +1,4 @@
-"""Rows of a cycle: its document, that of its nodes, kept for a shorter time, and ends of its jobs.
-
-Run times of jobs are learnt from cycle to cycle: life tables by group and day.
-"""
+"""Rows of cycles, and run times of jobs, learnt from them: life tables by group and day."""
 
 from __future__ import annotations
 
@@ -119,10 +116,7 @@ def learn(connection: sqlite3.Connection, current: Snapshot) -> None:
 
 
 def _kinds(snapshot: Snapshot) -> list[Sequence[object]]:
-    """Jobs of a snapshot: all names, then five columns, of which the first two are places of names.
-
-    As rows with names, a hundred thousand take three times the memory to read.
-    """
+    """Names, then five columns of jobs, two with places of names: rows take thrice the memory."""
     jobs: Counter[tuple[str, str, int, int]] = Counter()
     for running in snapshot.running:
         jobs[running.node, running.group, running.cores, running.seconds] += running.jobs

@@ -52,7 +52,7 @@ _STATEMENTS = [text.strip() for text in _TABLES.split(";\n") if text.strip()]
 _MODE = 0o640
 BESIDE = ("-wal", "-shm")
 """Ends of the names of SQLite's files beside the ledger."""
-_INDEX_BYTES = 32768
+_INDEX_BYTES = 32768  # of one in use, at least
 _CORRUPT = ("malformed", "not a database")
 _RIGHTS = "give this user the right to write there"
 _REMEDIES = {  # part of SQLite's message -> remedy
@@ -193,10 +193,7 @@ def unpacked(document: bytes) -> bytes:
 
 
 def set_aside(path: Path, now: int) -> Path:
-    """New name of a broken ledger, beside the old one; nothing is deleted or overwritten.
-
-    Raises StateError.
-    """
+    """Rename a broken ledger, overwriting nothing; returns its new path. Raises StateError."""
     aside = files.name_aside(path, now, ("", *BESIDE))
     with errors_of(path):
         # The write-ahead log first: it belongs to the broken file.
@@ -258,10 +255,7 @@ def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _sweep(path: Path) -> None:
-    """Remove an index that a full disk cut short: publishers need the room.
-
-    An index in use has at least `_INDEX_BYTES`. A log that is not empty stays.
-    """
+    """Remove an index that a full disk cut short, unless a log needs it: publishers need room."""
     log, index = (path.with_name(path.name + end) for end in BESIDE)
     with contextlib.suppress(OSError):
         if index.stat().st_size < _INDEX_BYTES and (not log.exists() or log.stat().st_size == 0):

@@ -25,10 +25,7 @@ _figures = attrgetter(*_COLUMNS.values())
 
 
 def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
-    """Rows of one cycle, without a newline, in the order of ``errors``.
-
-    Errors are cut to whole numbers towards zero, as in the seed's rows: so its three DC agree.
-    """
+    """Rows of one cycle; errors are cut to whole numbers towards zero, as in the seed's rows."""
     # The last bits of a sum do not turn 3 into 2.
     return [
         " ".join(map(str, (taken_at, error.group, *(int(round(n, 6)) for n in _figures(error)))))
@@ -36,8 +33,8 @@ def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
     ]
 
 
-def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
-    """Add rows to the log, rotated first; if that raises StateError it ends as it did before."""
-    files.rotate(path, max_bytes, keep)
-    is_new = not path.exists() or path.stat().st_size == 0
-    files.append_lines(path, [HEADER, *lines] if is_new else lines)
+def append(path: Path, taken_at: int, errors: Iterable[GroupError]) -> None:
+    """Add the rows of a cycle, after rotation. StateError leaves the log as it was."""
+    files.rotate(path, files.LOG_BYTES, files.LOG_FILES)
+    has_rows = path.exists() and path.stat().st_size > 0
+    files.append_lines(path, [*([] if has_rows else [HEADER]), *rows(taken_at, errors)])

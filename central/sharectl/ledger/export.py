@@ -1,8 +1,4 @@
-"""The ledger as CSV files for others, in bounded memory.
-
-docs/ledger.md has the meaning of each column. None stands for what is not known, which is never
-zero.
-"""
+"""The ledger as CSV files, in bounded memory; docs/ledger.md has the meaning of each column."""
 
 from __future__ import annotations
 
@@ -154,10 +150,7 @@ TABLES = {
 
 
 def write(path: Optional[Path], table: Table, ledger: Ledger, since: int, until: int) -> int:
-    """Replace a file by an export; returns the number of its rows.
-
-    It goes to standard output if ``path`` is None. Raises StateError if it cannot be written.
-    """
+    """Replace a file by an export, or print it if ``path`` is None; returns the number of rows."""
     records, passed = ledger.cycles(since, until, with_nodes=table.needs_nodes), count()
     # `zip` takes no number when there is no row any more.
     rows = (row for row, _ in zip(chain.from_iterable(map(table.rows, records)), passed))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -55,7 +54,7 @@ class Ledger:
 
     def cycles(self, since: int, until: int, *, with_nodes: bool = False) -> Iterator[CycleRecord]:
         """Cycles from ``since`` until before ``until``, Unix seconds, the oldest first."""
-        with self._reading() as connection:
+        with database.reading(self.path, self.busy_seconds) as connection:
             where = f"{_PERIOD} ORDER BY taken_at, number"
             yield from cycles.read(connection, where, (since, until), with_nodes=with_nodes)
 
@@ -78,26 +77,26 @@ class Ledger:
     def run_times(self, groups: Iterable[str]) -> RunTimes:
         """Run times of these groups; nothing while there is no ledger."""
         try:
-            with self._reading(at_once=True) as connection:
+            with database.reading(self.path, self.busy_seconds, at_once=True) as connection:
                 return cycles.learnt(connection, groups)
         except NoLedgerError:
             return {}
 
     def series(self, since: int, until: int, points: int = 500) -> Series:
         """Figures for about ``points`` points; see `sharectl.ledger.sums.layout`."""
-        with self._reading() as connection:
+        with database.reading(self.path, self.busy_seconds) as connection:
             return sums.series(connection, since, until, points)
 
     def span(self) -> Optional[tuple[int, int]]:
         """Unix seconds of the first and the last cycle; None without a cycle."""
         query = "SELECT min(taken_at), max(taken_at) FROM cycles"
-        with self._reading() as connection:
+        with database.reading(self.path, self.busy_seconds) as connection:
             first, last = connection.execute(query).fetchone()
             return None if first is None else (first, last)
 
     def check(self) -> dict[str, Any]:
         """Numbers of the ledger by name, and its faults, a line each, the first `MOST_PROBLEMS`."""
-        with self._reading() as connection:
+        with database.reading(self.path, self.busy_seconds) as connection:
             counts = dict(connection.execute(_COUNTS).fetchone())
             rows = connection.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
             faults = [f"SQLite: {message}" for (message,) in rows if message != "ok"]
@@ -113,9 +112,6 @@ class Ledger:
             "problems": [f"{self.path}: {fault}" for fault in faults],
         }
 
-    def _reading(self, *, at_once: bool = False) -> AbstractContextManager[sqlite3.Connection]:
-        return database.reading(self.path, self.busy_seconds, at_once=at_once)
-
     def _record(self, record: CycleRecord, snapshot: Snapshot) -> int:
         with database.writing(self.path, self.busy_seconds) as connection:
             with transaction(connection):
@@ -128,7 +124,7 @@ class Ledger:
             return number
 
     def _first(self, where: str, *values: int) -> Optional[CycleRecord]:
-        with self._reading() as connection:
+        with database.reading(self.path, self.busy_seconds) as connection:
             return next(cycles.read(connection, where, values, with_nodes=True), None)
 
 
@@ -146,8 +142,6 @@ class Histories:
 
     jobs_file: Path
     errors_log: Path
-    errors_log_max_bytes: int
-    errors_log_keep: int
     ledger: Ledger
 
     def record(self, record: CycleRecord, snapshot: Snapshot) -> None:
@@ -173,9 +167,6 @@ class Histories:
 
     def _write_files(self, record: CycleRecord, snapshot: Snapshot) -> None:
         if record.complete:
-            errors = [control.error for control in record.groups]
-            lines = error_log.rows(record.taken_at, errors)
-            error_log.append(
-                self.errors_log, lines, self.errors_log_max_bytes, self.errors_log_keep
-            )
+            errors = (control.error for control in record.groups)
+            error_log.append(self.errors_log, record.taken_at, errors)
             jobs_file.write(self.jobs_file, snapshot)

@@ -61,10 +61,7 @@ def _remove(connection: sqlite3.Connection, keep: Keep, table: str, before: int)
 
 
 def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
-    """Give free pages back to the disk if the file is too large or an eighth of it is free.
-
-    New cycles use free pages. A full VACUUM would write the whole file again.
-    """
+    """Give free pages, which new cycles use, back if an eighth is free or the file too large."""
     pages, free, size = connection.execute(_PAGES).fetchone()
     if free and (pages * size > keep.max_bytes or free * 8 > pages):
         # `execute` would make one step of this statement, which gives back one page.

@@ -16,10 +16,7 @@ MOST_COVERED_SECONDS = 3600
 
 @dataclass(frozen=True)
 class GroupPoint:
-    """One group in one bucket: means over its complete cycles, sums over the time they cover.
-
-    None stands for a figure that is unknown.
-    """
+    """Means of a group over complete cycles, sums over the time they cover; None: unknown."""
 
     cycles: int
     """Complete cycles with the group, >= 1."""

@@ -1,8 +1,4 @@
-"""Sums of groups by hour, and the series that are made from them or from cycles.
-
-An hour's sums are made from its cycles, again and whole, in the transaction that adds or removes a
-cycle.
-"""
+"""Sums of groups by hour, made again with each cycle, and series of them or of cycles."""
 
 from __future__ import annotations
 
@@ -53,10 +49,7 @@ def layout(since: int, until: int, points: int) -> tuple[int, int]:
 
 
 def series(connection: sqlite3.Connection, since: int, until: int, points: int) -> Series:
-    """About ``points`` buckets of the cycles from ``since`` until before ``until``, Unix seconds.
-
-    The first one stands for no time before ``since``.
-    """
+    """About ``points`` buckets of cycles from ``since`` until before ``until``, Unix seconds."""
     begin, width = layout(since, until, points)
     query = "SELECT min(taken_at) FROM cycles WHERE complete AND taken_at >= ?"
     first = connection.execute(query, (since,)).fetchone()[0]
@@ -86,10 +79,7 @@ def series(connection: sqlite3.Connection, since: int, until: int, points: int) 
 
 
 def renew(connection: sqlite3.Connection, taken_at: int) -> None:
-    """Sum again after a cycle was added whose Unix seconds are ``taken_at``.
-
-    The next complete cycle covers another time than before.
-    """
+    """Sum again after a cycle of ``taken_at``: the next complete one covers another time now."""
     after = "SELECT min(taken_at) FROM cycles WHERE complete AND taken_at > ?"
     last = connection.execute(after, (taken_at,)).fetchone()[0] or taken_at
     connection.execute(

@@ -47,14 +47,14 @@ Raises InputError and PoolUnavailableError.
 
 @dataclass(frozen=True)
 class AllPledges:
-    """Pledges of groups of all levels; a `sharectl.cycle.ports.Pledges`."""
+    """Pledges of groups of all levels."""
 
     ask: Ask
     tree: Callable[[Mapping[str, float]], Mapping[str, float]]
     """Pledges of the source → those of all groups, each before those within it."""
 
     def resolve(self, now: int) -> Pledged:
-        """Pledges of this moment; see `sharectl.cycle.ports.Pledges`."""
+        """Pledges of this moment, or a source with a problem, and no pledges; never raises."""
         began = time.monotonic()
         pledges: tuple[Pledge, ...] = ()
         warnings, notes, problem = list[str](), list[str](), None

@@ -54,10 +54,7 @@ class AuditFile:
 
     state_directory: Path
     who: Who
-    max_bytes: int
-    """Size from which it is rotated."""
-    keep: int
-    """Old files that remain."""
+    max_bytes: int = files.LOG_BYTES
     wait_seconds: float = 5.0
 
     def changed(self, record: ChangeRecord, now: int) -> None:
@@ -94,7 +91,7 @@ class AuditFile:
         try:
             files.make_folder(path.parent)
             with files.only_one(path.parent, self.wait_seconds, is_folder=True):
-                files.rotate(path, self.max_bytes, self.keep)
+                files.rotate(path, self.max_bytes, files.LOG_FILES)
                 files.append_lines(path, lines, _MODE)
         except OSError as error:
             raise StateError(

@@ -80,17 +80,9 @@ class CollectorPublisher:
     writer: Optional[str] = None
     """Name of the installation that publishes."""
 
-    @property
-    def name(self) -> str:
-        """Name of the place."""
-        return f"collector:{self.collector or ''}"
-
     def publish(self, plan: Plan) -> str:
-        """Replace the ads by those of ``plan``; returns the collectors.
-
-        Nodes ask the collectors that answer: while one of them has the ads, the plan is out.
-        """
-        refuse_unreadable(plan, self.pool, self.name)
+        """Replace the ads by those of ``plan``; returns the collectors, one of which is enough."""
+        refuse_unreadable(plan, self.pool, f"collector:{self.collector or ''}")
         ads = ads_of(plan, self.pool, self.writer)
         deliver = partial(_deliver, ads=ads, plan=plan, way=self.way)
         places, problems = [], []
@@ -235,12 +227,8 @@ def plan_of(ads: Iterable[PlacedAd], identity: Optional[str] = None) -> Optional
 
 def strays(ads: Iterable[PlacedAd], plan: Plan, identity: str) -> list[PlacedAd]:
     """Targets of ``identity`` that are not those of ``plan``."""
-    names = {f"{NAME_PREFIX}{target.node}" for target in plan.targets}
-    return [
-        ad
-        for ad in _targets_of(ads, identity)
-        if ad.sequence != plan.sequence or ad.name not in names
-    ]
+    planned = {(plan.sequence, f"{NAME_PREFIX}{target.node}") for target in plan.targets}
+    return [ad for ad in _targets_of(ads, identity) if (ad.sequence, ad.name) not in planned]
 
 
 def _targets_of(ads: Iterable[PlacedAd], identity: str) -> list[PlacedAd]:
@@ -278,8 +266,9 @@ def _deliver(
     if not identity.endswith(_UNMAPPED):
         names = [stray.name for stray in strays(there, plan, identity)]
         daemons.withdraw(collector, TARGET_TYPE, other_ads(identity, plan.sequence, names))
-        there = _until(collector, partial(_is_whole, plan, identity), patience_seconds / 2)
-        problem = why_not_whole(there, plan, identity) or problem
+        not_whole = partial(why_not_whole, plan=plan, identity=identity)
+        there = _until(collector, lambda ads: not not_whole(ads), patience_seconds / 2)
+        problem = not_whole(there) or problem
     return identity, problem
 
 
@@ -288,20 +277,14 @@ def _shows(plan: Plan, ads: Iterable[PlacedAd]) -> bool:
     return newest is not None and newest.sequence == plan.sequence
 
 
-def _is_whole(plan: Plan, identity: str, ads: Collection[PlacedAd]) -> bool:
-    return why_not_whole(ads, plan, identity) is None
-
-
 def _until(
     collector: Any, arrived: Callable[[list[PlacedAd]], bool], patience_seconds: float
 ) -> list[PlacedAd]:
     """Ads in the collector once they have ``arrived``, or when patience ends."""
     end = time.monotonic() + patience_seconds
-    while True:
-        ads = _ads_in(collector)
-        if arrived(ads) or time.monotonic() > end:
-            return ads
+    while not arrived(ads := _ads_in(collector)) and time.monotonic() <= end:
         time.sleep(_LOOK_SECONDS)
+    return ads
 
 
 # ---- problems

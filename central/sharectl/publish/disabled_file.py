@@ -112,17 +112,14 @@ class DisabledFile:
         try:
             self.path.unlink(missing_ok=True)
         except OSError as error:
-            raise StateError(
-                f"{self.path}: cannot be removed: {error.strerror}; remove it as its owner, and "
-                "sharectl is on again"
-            ) from error
+            fact = f"{self.path}: cannot be removed: {error.strerror}"
+            raise StateError(f"{fact}; remove it as its owner, and sharectl is on again") from error
 
 
 def _parsed(content: Content) -> Disabled:
     off = record(Disabled, content)
-    return replace(
-        off, reason=printable(off.reason, MAX_REASON), who=printable(off.who, MAX_REASON)
-    )
+    who = printable(off.who, MAX_REASON)
+    return replace(off, reason=printable(off.reason, MAX_REASON), who=who)
 
 
 def user_name(uid: int) -> str:

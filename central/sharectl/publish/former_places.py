@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Callable
 
 from sharectl.cycle.ports import PlacedTargets, Publisher
-from sharectl.errors import InputError, PublishError, StateError, WithdrawnError
+from sharectl.errors import PublishError, StateError, WithdrawnError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Plan
-from sharectl.publish import text
 from sharectl.times import shown
 
 _MAX_BYTES = 2**20
@@ -36,15 +35,12 @@ class FormerPlacesFile:
 
     def remember(self, plan: Plan) -> None:
         """Note that every place of the configuration may hold ``plan``."""
-        if not plan.targets:
-            return
-        placed = dict.fromkeys(self.names, plan.valid_until)
-        try:
-            before = self._read()
-        except StateError:
-            self._write(placed)
-            raise
-        self._write({**before, **placed})
+        if plan.targets:
+            before = dict[str, int]()
+            try:
+                before = self._read()
+            finally:
+                self._write({**before, **dict.fromkeys(self.names, plan.valid_until)})
 
     def publishers(self) -> list[Publisher]:
         """Publishers that empty the former places."""
@@ -88,14 +84,15 @@ class _Emptying:
     def publish(self, plan: Plan) -> str:
         """Publish ``plan``, which has no targets, unless the place is a file that is gone."""
         kind, _, place = self.name.partition(":")
-        if kind == "file" and os.path.lexists(place) and not _is_sharectls(Path(place)):
+        is_file = kind == "file" and os.path.lexists(place)
+        if is_file and all(placed.sequence is None for placed in self.held()):
             self.places.forget(self.name)
             raise PublishError(
                 f"{place}: publish: names it no more, and it holds what sharectl did not publish: "
                 "left as it is; see who writes there, and whether nodes read it"
             )
         try:
-            if kind != "file" or os.path.lexists(place):
+            if kind != "file" or is_file:
                 place = self.places.publisher_of(self.name).publish(plan)
         except WithdrawnError:
             self.places.forget(self.name)
@@ -107,11 +104,3 @@ class _Emptying:
             ) from error
         self.places.forget(self.name)
         return place
-
-
-def _is_sharectls(path: Path) -> bool:
-    """True if the file has a published text."""
-    try:
-        return text.read(path).sequence is not None
-    except InputError:
-        return False

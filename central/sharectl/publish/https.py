@@ -22,10 +22,7 @@ _MOST_WORDS = 500
 
 @dataclass(frozen=True)
 class HttpsPublisher:
-    """Publishes plans as a file, and makes sure that the server serves it; see `Transport`.
-
-    A file that is not served stays: the way to the server may be broken, not that to the nodes.
-    """
+    """Publishes plans as a file, which stays if the server does not serve it; see `Transport`."""
 
     way: HttpsWay
     seal: Seal
@@ -34,11 +31,6 @@ class HttpsPublisher:
     def file(self) -> FilePublisher:
         """Publisher of the file."""
         return FilePublisher(self.way.file, self.seal)
-
-    @property
-    def name(self) -> str:
-        """Name of the place."""
-        return self.file.name
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``, and fetch it; returns its URL."""

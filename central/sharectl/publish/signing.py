@@ -11,8 +11,7 @@ import hmac
 import os
 import re
 import stat
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -30,12 +29,8 @@ _REMEDIES = {
 """Code of the nodes' program for a file of keys -> remedy."""
 
 
-@dataclass(frozen=True)
-class SigningKey:
-    """A secret that the central manager and the nodes share."""
-
-    key_id: str
-    secret: bytes = field(repr=False)
+Keys = Mapping[bytes, bytes]
+"""Id of a key -> secret that the central manager and the nodes share."""
 
 
 @cache
@@ -47,37 +42,37 @@ def nodes_program() -> Any:
     return module
 
 
-def line(body: bytes, key: SigningKey) -> str:
-    """Last line of the text whose other bytes are ``body``, without its newline."""
-    digest = hmac.new(key.secret, body, hashlib.sha256).hexdigest()
-    return f"# signature: hmac-sha256 {key.key_id} {digest}"
+def line(body: bytes, keys: Keys) -> str:
+    """Last line, without its newline, of the text whose other bytes are ``body``."""
+    key_id, secret = next(iter(keys.items()))
+    digest = hmac.new(secret, body, hashlib.sha256).hexdigest()
+    return f"# signature: hmac-sha256 {key_id.decode()} {digest}"
 
 
-def problem_of(content: bytes, keys: Collection[SigningKey]) -> Optional[str]:
+def problem_of(content: bytes, keys: Keys) -> Optional[str]:
     """Reason why nodes with these keys refuse the signature of a text; None if they accept it."""
     reader = nodes_program()
     try:
-        reader.check_signature(content, {key.key_id.encode(): key.secret for key in keys})
+        reader.check_signature(content, keys)
     except reader.JobError as error:
         code, detail = error.args
         return f"has no signature of a key of the nodes ({code}: {detail})"
     return None
 
 
-def read_keys(path: Path) -> tuple[SigningKey, ...]:
+def read_keys(path: Path) -> Keys:
     """Keys in a file; the first one signs. Raises ConfigError, never with the text of a key."""
     reader = nodes_program()
     try:
         files.read_regular(path, 0)
-        keys = reader.read_keys(str(path))
+        keys: Keys = reader.read_keys(str(path))
     except OSError as error:
-        reason = error.strerror or error
-        problem = f"{path}: cannot be read: {reason}; signing_key_file names the file of keys"
-        raise ConfigError([problem]) from error
+        problem = f"{path}: cannot be read: {error.strerror or error}"
+        raise ConfigError([f"{problem}; signing_key_file names the file of keys"]) from error
     except reader.JobError as error:
         code, detail = error.args
         raise ConfigError([f"{detail}; {_REMEDIES[code]}"]) from error
-    return tuple(SigningKey(key_id.decode(), secret) for key_id, secret in keys.items())
+    return keys
 
 
 # ---- trust in the way of a file to the nodes
@@ -93,10 +88,7 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def why_untrusted(file: Path, mounts: Path, trusted_uids: Collection[int]) -> Optional[str]:
-    """Way in which others could replace ``file``; None if only root and the trusted users can.
-
-    ``mounts`` is the file that lists the mounted file systems.
-    """
+    """Way in which others could replace ``file``; None if only root and the trusted users can."""
     kind = _file_system(file, mounts)
     if kind is not None and NETWORK_FILE_SYSTEM.fullmatch(kind):
         return f"lies on a network file system ({kind}), which other machines can write to"

@@ -13,7 +13,6 @@ from sharectl.files.documents import Content, Document, DocumentError, record
 from sharectl.plan.plan import State
 
 MAX_BYTES = 2**26
-"""Size of a file that is still read: some 100,000 targets."""
 
 _LAST_CYCLE = "last_cycle"
 _MEMORIES = ("controllers", "blocks", "unheeding")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Optional
 
@@ -18,23 +17,16 @@ from sharectl.errors import (
     WithdrawnError,
 )
 from sharectl.files import files
-from sharectl.model import Plan, Target
+from sharectl.model import Plan
 from sharectl.publish import signing
-from sharectl.publish.signing import SigningKey, nodes_program
+from sharectl.publish.signing import Keys, nodes_program
 
-FORMAT = 1
-"""Version of the metadata; readers refuse any other."""
 TEXT_MAX_BYTES = 2**20
 """Size of a file that is still read, here and by ``job_ctl``."""
 
-_METADATA = re.compile(
-    r"# (sharectl|sequence|pool|writer|generated|valid_until|targets|groups|multicore_pending"
-    r"|signature): (.*)"
-)
-_NUMBERS = ("sharectl", "sequence", "generated", "valid_until", "targets")
 _MAX_PROBLEMS = 20
-_SHOWN = 80
-"""Characters of the file that a message shows."""
+_SHOWN = 200
+"""Characters of a problem of the nodes' program that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -43,34 +35,12 @@ class Seal:
 
     pool: Optional[str] = None
     """Name of the pool, for nodes that are told one."""
-    key: Optional[SigningKey] = None
-    """Signing key; None leaves the text unsigned."""
-    others: tuple[SigningKey, ...] = ()
-    """Keys that verify besides."""
+    keys: Keys = field(default_factory=dict, repr=False)
+    """The first one signs, all verify; none leaves the text unsigned."""
     key_problem: Optional[str] = None
     """Problem with the key that should sign: only withdrawals are published then, unsigned."""
     writer: Optional[str] = None
     """Name of the installation that publishes."""
-
-
-FILE = "file:"
-"""Begin of the name of a file as a place."""
-
-
-@dataclass(frozen=True)
-class SharectlFile:
-    """Content of a published file. Numbers are None where the file lacks that metadata."""
-
-    targets: tuple[Target, ...]
-    sequence: Optional[int]
-    generated_at: Optional[int]
-    """Unix seconds."""
-    valid_until: Optional[int]
-    """Unix seconds."""
-    pool: Optional[str] = None
-    writer: Optional[str] = None
-    signed_by: Optional[str] = None
-    """Id of the key of its signature, which nobody has verified."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +50,6 @@ class FilePublisher:
     path: Path
     seal: Seal = Seal()
 
-    @property
-    def name(self) -> str:
-        """Name of the place."""
-        return f"{FILE}{self.path}"
-
     def look(self) -> list[PlacedTargets]:
         """Look at the file."""
         return [self.content()[1]]
@@ -93,26 +58,17 @@ class FilePublisher:
 
     def content(self) -> tuple[bytes, PlacedTargets]:
         """Bytes of the file, and its targets."""
-        place, key, problem = str(self.path), self.seal.key, None
+        place, problem = str(self.path), None
         try:
             content = content_of(self.path)
-            file = parse_text(content, place)
+            placed = parse_text(content, place)
         except InputError as error:
             return b"", PlacedTargets("file", place, str(error))
-        if key is not None and (fault := signing.problem_of(content, [key, *self.seal.others])):
+        if self.seal.keys and (fault := signing.problem_of(content, self.seal.keys)):
             remedy = "nodes with the key refuse it; `sharectl cycle` publishes it again"
             problem = f"{place}: {fault}: {remedy}"
-        return content, PlacedTargets(
-            "file",
-            place,
-            problem,
-            targets=len(file.targets),
-            sequence=file.sequence,
-            valid_until=file.valid_until,
-            pool=file.pool,
-            writer=file.writer,
-            more={"signed_by": file.signed_by, "verified": key is not None and problem is None},
-        )
+        more = {**placed.more, "verified": bool(self.seal.keys) and problem is None}
+        return content, replace(placed, problem=problem, more=more)
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``; returns its path."""
@@ -176,7 +132,7 @@ def refuse_unreadable(plan: Plan, pool: Optional[str], place: str) -> None:
 
 def render(plan: Plan, seal: Seal = Seal()) -> str:
     """Text of the file for ``plan``: metadata, then targets, then the signature."""
-    lines = [f"# sharectl: {FORMAT}", f"# sequence: {plan.sequence}"]
+    lines = ["# sharectl: 1", f"# sequence: {plan.sequence}"]
     if seal.pool is not None:
         lines.append(f"# pool: {seal.pool}")
     if seal.writer is not None:
@@ -190,11 +146,11 @@ def render(plan: Plan, seal: Seal = Seal()) -> str:
         lines.append(f"# multicore_pending: {plan.multicore_pending:d}")
     lines += [f"# targets: {len(plan.targets)}", *target_lines(plan)]
     text = "".join(f"{line}\n" for line in lines)
-    return text if seal.key is None else f"{text}{signing.line(text.encode('ascii'), seal.key)}\n"
+    return f"{text}{signing.line(text.encode('ascii'), seal.keys)}\n" if seal.keys else text
 
 
-def read(path: Path) -> SharectlFile:
-    """Content of the file at ``path``, signed by anybody. Raises InputError if it is invalid."""
+def read(path: Path) -> PlacedTargets:
+    """Targets in the file at ``path``, signed by anybody. Raises InputError if it is invalid."""
     return parse_text(content_of(path), str(path))
 
 
@@ -211,52 +167,34 @@ def content_of(path: Path) -> bytes:
     return content
 
 
-def parse_text(content: bytes, name: str) -> SharectlFile:
-    """Content of a published text. Raises InputError with the first `_MAX_PROBLEMS` problems."""
+def parse_text(content: bytes, name: str) -> PlacedTargets:
+    """Targets of a text that nodes accepted when it was made, read by their program.
+
+    One without metadata, written by hand, has no sequence and no end. Raises InputError with the
+    first `_MAX_PROBLEMS` problems.
+    """
     if len(content) > TEXT_MAX_BYTES:
         raise InputError([f"{name}: has more than {TEXT_MAX_BYTES} bytes; no node reads it"])
-    remedy = "publish a new one with `sharectl cycle`"
+    reader, lines = nodes_program(), content.decode("ascii", "replace").split("\n")
+    head = dict(line[2:].partition(": ")[::2] for line in reversed(lines) if line[:2] == "# ")
+    generated_at = head.get("generated", "")
+    now = int(generated_at) if reader.is_number(generated_at) else 1
+    options, has_metadata = {"--pool": "", "--max-age-seconds": "60"}, "sharectl" in head
     try:
-        *lines, tail = content.decode("ascii").split("\n")
-    except ValueError as error:
-        raise InputError([f"{name}: {error}; {remedy}"]) from error
-    metadata = {m[1]: m[2] for line in reversed(lines) if (m := _METADATA.fullmatch(line))}
-    rows = {
-        number: line.split(" ") for number, line in enumerate(lines, 1) if line[:1] not in ("", "#")
-    }
-    problems = [*_problems(metadata, rows)]
-    if tail:
-        problems.append(f": the last line has no end: {tail[:_SHOWN]!r}")
-    if problems:
-        raise InputError([f"{name}{problem}; {remedy}" for problem in problems[:_MAX_PROBLEMS]])
-    numbers = {key: int(metadata[key]) for key in _NUMBERS if key in metadata}
-    signature = [*metadata.get("signature", "").split(" "), None]
-    return SharectlFile(
-        targets=tuple(
-            Target(node, held_back, int(cap), helped, int(request))
-            for node, held_back, cap, helped, request in rows.values()
-        ),
-        sequence=numbers.get("sequence"),
-        generated_at=numbers.get("generated"),
-        valid_until=numbers.get("valid_until"),
-        pool=metadata.get("pool"),
-        writer=metadata.get("writer"),
-        signed_by=signature[1],
+        sequence, until, _, orders = reader.parse(content, now, options, set(), now)
+    except reader.JobError as error:
+        code, detail = error.args
+        faults = re.split("; (?=line [0-9]|# )", str(detail))[:_MAX_PROBLEMS]
+        places = [re.sub("^ line ", "", f" {fault[:_SHOWN]}") for fault in faults]
+        remedy = f"({code}); publish a new one with `sharectl cycle`"
+        raise InputError([f"{name}:{place} {remedy}" for place in places]) from error
+    return PlacedTargets(
+        "file",
+        name,
+        targets=len(orders),
+        sequence=sequence if has_metadata else None,
+        valid_until=until if has_metadata else None,
+        pool=head.get("pool"),
+        writer=head.get("writer"),
+        more={"signed_by": [*head.get("signature", "").split(" "), None][1]},
     )
-
-
-def _problems(metadata: dict[str, str], rows: dict[int, list[str]]) -> Iterator[str]:
-    reader = nodes_program()
-    invalid = {
-        key: metadata[key] for key in _NUMBERS if not reader.is_number(metadata.get(key, "0"))
-    }
-    for key, value in invalid.items():
-        yield f": # {key}: {value[:_SHOWN]!r} is no number"
-    if not invalid and int(metadata.get("sharectl", FORMAT)) != FORMAT:
-        yield f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know"
-    if not invalid and int(metadata.get("targets", len(rows))) != len(rows):
-        yield f": # targets: {metadata['targets']}, but there are {len(rows)}"
-    for number, row in rows.items():
-        if not reader.is_node(row[0]) or not reader.is_order(" ".join(row[1:])):
-            line, words = " ".join(row)[:_SHOWN], "node, group, cap, another group, cores"
-            yield f":{number}: is not {words} (at most {reader.MAX_CORES}): {line!r}"

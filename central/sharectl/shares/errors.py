@@ -1,12 +1,9 @@
 """Usage, error and shortfall of each group.
 
 The error is measured against power in use. Power is due by the max-min share, by pledge, of the
-power that is present: a group gets at most what its jobs can use. Power that is due and not
-delivered is the shortfall.
-
-Present is the power of all nodes, under control or not, less what jobs of other groups use: nobody
-can have it before they end. Idle cores of a node that takes none of the waiting jobs are not
-present.
+power that is present: a group gets at most what its jobs can use. Present is the power of all
+nodes, under control or not, less what jobs of other groups use, and without idle cores of a node
+that takes none of the waiting jobs.
 """
 
 from __future__ import annotations

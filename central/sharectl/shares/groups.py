@@ -1,11 +1,8 @@
 """Group of a job: its AccountingGroup in, a configured group or `other` out.
 
-Groups within groups: ``alice.prod`` is a part of ``alice``, and what it uses is used by ``alice``
-too.
-
-Steered are the groups that have none within them. The jobs of a group with subgroups that belong to
-none of these are *its own*: they are counted, and share what is left of its pledge, but no target
-is made for them.
+What ``alice.prod`` uses is used by ``alice`` too. Steered are the groups that have none within
+them. The jobs of a group with subgroups that belong to none of these are *its own*: they are
+counted, and share what is left of its pledge, but no target is made for them.
 """
 
 from __future__ import annotations
@@ -89,13 +86,10 @@ def is_within(name: str, group: str) -> bool:
 def with_subgroups(
     errors: Iterable[GroupError], parents: Collection[str]
 ) -> tuple[GroupError, ...]:
-    """Rows with those of ``parents``, so far of their own jobs, summed with all within them.
-
-    Errors are differences from shares of one whole, so those of a group's parts sum to its own.
-    """
+    """Rows with those of ``parents``, so far of their own jobs, summed with all within them."""
     rows = tuple(errors)
     return tuple(
-        _total([error, *(row for row in rows if row.group.startswith(f"{error.group}."))])
+        _total([row for row in rows if is_within(row.group, error.group)])
         if error.group in parents
         else error
         for error in rows
@@ -104,10 +98,7 @@ def with_subgroups(
 
 def usage_with_subgroups(own: Mapping[str, GroupUsage]) -> dict[str, GroupUsage]:
     """Usage of each group by its own jobs, summed with all groups within it."""
-    return {
-        group: _total([usage, *(own[name] for name in own if name.startswith(f"{group}."))])
-        for group, usage in own.items()
-    }
+    return {group: _total([own[name] for name in own if is_within(name, group)]) for group in own}
 
 
 def controls_with_subgroups(
@@ -192,9 +183,7 @@ def group_of(accounting_group: Optional[str], configured: Container[str]) -> str
     """Name of a job's configured group, the longest that its own begins with, or `OTHER`.
 
     Parts count as a whole and case does not: with ``alice`` and ``alice.prod`` configured, jobs of
-    ``Alice.Prod.mc`` belong to ``alice.prod``, those of ``alice.production`` to ``alice``.
-
-    It may have the user in it (``cms.prod.bob@site``). Configured names are lower case.
+    ``Alice.Prod.mc.bob@site`` belong to ``alice.prod``, those of ``alice.production`` to ``alice``.
     """
     # No configured name is longer, however long what a user wrote is.
     name = (without_user(accounting_group) or "")[: MAX_GROUP_LENGTH + 1].lower()

@@ -267,16 +267,10 @@ def test_a_policy_does_not_know_the_size_of_the_pool(
     policy: Policy, now: Reading, size: float, dt: float
 ) -> None:
     """With all powers times a number, the output is times that number."""
-    larger = Reading(
-        now.error_hs06 * size,
-        now.power_hs06 * size,
-        now.deadband_hs06 * size,
-        now.most_hs06 * size,
-        now.setpoint_hs06 * size,
-        now.demand_by_cores,
-        now.pool_cores,
-        now.idle_cores,
-    )
+    scaled: dict[str, Any] = {
+        name: hs06 * size for name, hs06 in vars(now).items() if name.endswith("_hs06")
+    }
+    larger = replace(now, **scaled)
     here, there = (
         law_of(policy)(law_of(policy)({}, one, 0.0).state, one, dt) for one in (now, larger)
     )

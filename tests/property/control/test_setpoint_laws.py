@@ -187,7 +187,7 @@ def test_an_account_is_bounded_and_does_not_know_how_often_it_is_looked_at(
     start = after(before, 0.0)
     whole, halves = after(start, dt), after(after(start, part * dt), (1 - part) * dt)
     assert isclose(whole, halves, rel_tol=1e-6, abs_tol=1e-3 + 1e-9 * abs(start))
-    assert abs(whole) <= config.most_hs06_seconds(1e4) * (1 + 1e-9)
+    assert abs(whole) <= (config.pledge_hours or 0.0) * 1e4 * 3600 * (1 + 1e-9)
     assert not contested or (abs(whole) <= abs(start) and whole * start >= 0)
 
 

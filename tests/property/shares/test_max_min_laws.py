@@ -38,12 +38,6 @@ def test_who_can_use_more_has_the_largest_share_by_its_weight(
             assert level >= max(shares[other] / weights[other] for other in NAMES) * (1 - 1e-9)
 
 
-def test_what_one_leaves_goes_to_the_others_by_their_weights() -> None:
-    weights = {"alice": 400.0, "cms": 400.0, "lhcb": 200.0}
-    shares = max_min_shares(1000.0, {"alice": 100.0, "cms": 9000.0, "lhcb": 9000.0}, weights)
-    assert shares == {"alice": 100.0, "cms": 600.0, "lhcb": 300.0}
-
-
 def test_a_weight_of_nothing_gets_nothing() -> None:
     shares = max_min_shares(100.0, {"alice": 50.0, "cms": 10.0}, {"alice": 0.0, "cms": 1.0})
     assert shares == {"alice": 0.0, "cms": 10.0}

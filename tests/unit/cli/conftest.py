@@ -27,6 +27,11 @@ def configured(folder: Path, more: str = "") -> Path:
     return path
 
 
+def add(config: Path, text: str) -> None:
+    """Add YAML to a configuration."""
+    config.write_text(config.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     more = "pool: {collector: '127.0.0.1:1', collector_deadline_seconds: 5}\n"

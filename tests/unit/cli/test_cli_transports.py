@@ -13,7 +13,6 @@ from sharectl.errors import ConfigError, StateError
 from sharectl.model import Plan, Target
 from sharectl.publish import signing, text
 from sharectl.publish.collector import PlacedAd, placed
-from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 from sharectl.report.status import place_words
 from tests.publish_plan import publish
@@ -21,7 +20,7 @@ from tests.unit.cli.conftest import configured
 from tests.web_server import WebServer, serving, web_server
 
 SECRET = "0123456789abcdef" * 4
-KEY = SigningKey("a", bytes.fromhex(SECRET))
+KEY = {b"a": bytes.fromhex(SECRET)}
 NOW = int(time.time())
 TARGETS = (Target("cn-1", "alice", 56, "cms", 8),)
 PLAN = Plan(NOW, NOW, NOW + 3060, ("alice", "cms"), TARGETS, "targets", "alice", "cms")
@@ -57,7 +56,7 @@ def test_a_plan_is_published_signed_or_not_at_all(signed: Path, keys: Path) -> N
     keys.write_text(f"a {SECRET}\n", encoding="utf-8")
     publish(PLAN, signed)
     content = published.read_bytes()
-    assert signing.problem_of(content, [KEY]) is None
+    assert signing.problem_of(content, KEY) is None
     assert f"\n# pool: pool-1\n# writer: {own_writer(load(signed))}\n".encode() in content
 
 
@@ -94,7 +93,7 @@ def test_the_content_of_a_file_is_shown(signed: Path, keys: Path) -> None:
     [
         (Seal("pool-1"), "(unsigned: "),
         (Seal("pool-2", KEY), "is for pool pool-2, and pool.name is pool-1"),
-        (Seal("pool-1", SigningKey("a", b"x" * 32)), "(bad-signature: "),
+        (Seal("pool-1", {b"a": b"x" * 32}), "(bad-signature: "),
     ],
 )
 def test_a_file_that_nodes_refuse_is_a_problem(signed: Path, seal: Seal, problem: str) -> None:

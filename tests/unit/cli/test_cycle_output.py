@@ -14,7 +14,7 @@ from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.cycle import new_warnings
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
-from tests.unit.cli.conftest import Run
+from tests.unit.cli.conftest import Run, add
 from tests.unit.cli.test_disable_command import publish_targets
 
 
@@ -22,8 +22,7 @@ from tests.unit.cli.test_disable_command import publish_targets
 def test_each_line_has_its_priority_in_the_journal_alone(
     config: Path, tmp_path: Path, *, is_the_journal: bool
 ) -> None:
-    metrics = f"metrics: {{textfile: {tmp_path}/missing/x.prom}}\n"
-    config.write_text(f"{config.read_text()}{metrics}")
+    add(config, f"metrics: {{textfile: {tmp_path}/missing/x.prom}}\n")
     with (tmp_path / "stderr").open("w+") as error:
         seen = os.fstat(error.fileno())
         stream = f"{seen.st_dev}:{seen.st_ino + (not is_the_journal)}"
@@ -59,16 +58,11 @@ def test_any_warnings_may_be_in_the_file_of_the_last_cycle(
 # ---- mode: observe
 
 
-def observe(config: Path) -> None:
-    with config.open("a", encoding="utf-8") as file:
-        file.write("mode: observe\n")
-
-
 def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: Path) -> None:
     assert publish_targets(tmp_path) == ""
-    assert len(text.read(tmp_path / "sharectl.txt").targets) == 1
+    assert text.read(tmp_path / "sharectl.txt").targets == 1
     assert StateFile(tmp_path / "state.json").load().sequence
-    observe(config)
+    add(config, "mode: observe\n")
     _, out, err = run("status")
     assert "observe: nothing is steered" in out
     assert "the next cycle withdraws them" in err
@@ -76,7 +70,7 @@ def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: P
 
 def test_a_monitor_is_told_that_nothing_is_steered_on_purpose(run: Run, config: Path) -> None:
     assert run("disable", "--reason", "cooling")[0] == 0
-    observe(config)
+    add(config, "mode: observe\n")
     *_, observes, disabled = run("status", "--nagios")[1].splitlines()
     assert observes == "mode: observe"
     assert disabled.startswith("disabled since ")
@@ -85,7 +79,7 @@ def test_a_monitor_is_told_that_nothing_is_steered_on_purpose(run: Run, config: 
 
 def test_enable_tells_that_observing_goes_on(run: Run, config: Path) -> None:
     assert run("disable", "--reason", "cooling")[0] == 0
-    observe(config)
+    add(config, "mode: observe\n")
     code, out, _ = run("enable")
     assert (code, "no cycle publishes targets yet: mode: observe" in out) == (0, True)
 
@@ -95,7 +89,7 @@ def test_a_cycle_that_observes_is_not_disabled(
     run: Run, config: Path, tmp_path: Path, option: list[str]
 ) -> None:
     assert publish_targets(tmp_path) == ""
-    observe(config)
+    add(config, "mode: observe\n")
     _, line, _ = run("cycle", *option)
     assert " disabled=false " in line
     assert "1970" not in line
@@ -104,7 +98,7 @@ def test_a_cycle_that_observes_is_not_disabled(
 def test_a_last_cycle_that_is_still_to_come_is_a_problem(
     run: Run, config: Path, tmp_path: Path
 ) -> None:
-    observe(config)
+    add(config, "mode: observe\n")
     run("cycle")
     store = StateFile(tmp_path / "state.json")
     cycle = store.last_cycle()

@@ -16,14 +16,14 @@ from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.publish.state import StateFile
 from sharectl.report.page import BEGIN
 from tests.simulated import PERIOD_SECONDS, cycles
-from tests.unit.cli.conftest import Run
+from tests.unit.cli.conftest import Run, add
 
 
 def with_file(config: Path, key: str) -> Path:
     """Path in a new folder, which the configuration names by a key."""
     path = config.parent / "written" / ("x.prom" if key == "metrics.textfile" else "index.html")
     section, _, name = key.partition(".")
-    config.write_text(f"{config.read_text()}{section}: {{{name}: {path}}}\n", encoding="utf-8")
+    add(config, f"{section}: {{{name}: {path}}}\n")
     path.parent.mkdir()
     return path
 
@@ -124,7 +124,6 @@ def test_a_dry_run_writes_neither(run: Run, key: str, request: pytest.FixtureReq
 
 def test_a_page_in_the_place_of_another_file_is_refused(run: Run, config: Path) -> None:
     path = config.parent / "a.prom"
-    with config.open("a", encoding="utf-8") as file:
-        file.write(f"report: {{file: {path}}}\nmetrics: {{textfile: {path}}}\n")
+    add(config, f"report: {{file: {path}}}\nmetrics: {{textfile: {path}}}\n")
     code, _, err = run("cycle")
     assert (code, "report.file" in err) == (78, True)

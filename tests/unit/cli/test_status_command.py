@@ -20,7 +20,9 @@ from sharectl.publish.state import StateFile
 from sharectl.report.pool import blocks_data
 from tests.unit.cli.conftest import Run
 
-PLAN = Plan(5, 1, 2**33, ("alice", "cms"), (Target("wn-1", "alice", 0, "cms", 8),), "targets")
+PLAN = Plan(
+    5, 2**33 - 3060, 2**33, ("alice", "cms"), (Target("wn-1", "alice", 0, "cms", 8),), "targets"
+)
 CYCLE = {
     "taken_at": 1,
     "seconds": 0.1,

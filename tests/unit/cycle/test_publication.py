@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Optional
+from typing import Any, Optional
 
 import pytest
 
@@ -82,10 +82,6 @@ def run_killed(world: Cycles, number: int, step: int, config: PlanConfig = CONFI
     return steps.seen
 
 
-def steps_of(world: Callable[[], Cycles]) -> list[str]:
-    return run_killed(world(), 1, -1)
-
-
 def after_one_cycle() -> Cycles:
     world = Cycles()
     world.cycle(0)
@@ -93,7 +89,7 @@ def after_one_cycle() -> Cycles:
     return world
 
 
-STEPS = steps_of(after_one_cycle)
+STEPS = run_killed(after_one_cycle(), 1, -1)
 
 
 def test_the_steps_are_those_of_publishing() -> None:

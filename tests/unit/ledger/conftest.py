@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import sqlite3
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sharectl.cli.main import main
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.made_cycles import incomplete, made
+
+
+def changed(path: Path, script: str) -> None:
+    """Run statements of SQL in a ledger, as an admin with `sqlite3` does."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.executescript(script)
+
+
+def row_of(path: Path, query: str) -> Sequence[Any]:
+    """First row of a query of a ledger."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        row: Sequence[Any] = connection.execute(query).fetchone()
+    return row
 
 
 @pytest.fixture

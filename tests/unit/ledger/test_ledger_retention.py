@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import Keep
 from tests.made_cycles import as_kept, made
+from tests.unit.ledger.conftest import changed, row_of
 
 DAY = 86400
 PAGE_BYTES = 4096
@@ -31,8 +30,7 @@ def record(ledger: Ledger, numbers: range, nodes: int = 5, later_seconds: int = 
 
 def swell(path: Path) -> None:
     """Give nodes many more bytes."""
-    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE nodes SET detail = CAST(detail || zeroblob(20000) AS BLOB)")
+    changed(path, "UPDATE nodes SET detail = CAST(detail || zeroblob(20000) AS BLOB)")
 
 
 def numbers_in(ledger: Ledger) -> list[int]:
@@ -48,9 +46,7 @@ def test_cycles_and_their_sums_go_when_they_are_too_old_some_at_a_time(path: Pat
         remaining.append(numbers_in(ledger))
     assert [numbers[0] for numbers in remaining] == [1, 4, 7, 10, 11]
     assert ledger.check()["problems"] == []
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        days = connection.execute("SELECT count(DISTINCT start / 86400) FROM sums").fetchone()
-    assert days == (1,)
+    assert row_of(path, "SELECT count(DISTINCT start / 86400) FROM sums") == (1,)
 
 
 def test_nodes_go_before_the_figures_of_groups(path: Path) -> None:
@@ -102,7 +98,5 @@ def test_free_pages_go_back_to_the_disk(path: Path) -> None:
     before = path.stat().st_size
     record(Ledger(path, Keep(days=1, doubted_cycles=1)), range(2), later_seconds=9 * DAY)
     assert path.stat().st_size <= before - 10 * PAGE_BYTES
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        query = "SELECT * FROM pragma_freelist_count, pragma_page_count"
-        free, pages = connection.execute(query).fetchone()
+    free, pages = row_of(path, "SELECT * FROM pragma_freelist_count, pragma_page_count")
     assert free * 8 <= pages

@@ -10,11 +10,10 @@ import pytest
 from sharectl.errors import InputError
 from sharectl.model import Plan, Target
 from sharectl.publish import text as sharectl_file
-from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 
 SECRET = "0123456789abcdef" * 4
-KEY = SigningKey("2026-a", bytes.fromhex(SECRET))
+KEY = {b"2026-a": bytes.fromhex(SECRET)}
 TARGETS = (Target("cn-609-05-06", "alice", 56, "cms", 8),)
 PLAN = Plan(7, 100, 3160, ("alice", "cms"), TARGETS, "targets")
 SIGNED = sharectl_file.render(PLAN, Seal("pool-1", KEY)).encode()
