@@ -17,18 +17,10 @@ from sharectl.errors import AbsentError, StateError
 from sharectl.explain import decisions, job
 from sharectl.explain.codes import CODES, FAMILIES
 from sharectl.explain.decisions import Explained
-from sharectl.explain.turn import Prospect
-from sharectl.explain.turn import prospect as prospect_of
+from sharectl.explain.turn import Prospect, prospect
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord, NodeRecord
-from sharectl.report.explain import (
-    NO_REASONS,
-    JobReasons,
-    cycle_page,
-    group_page,
-    job_page,
-    node_page,
-)
+from sharectl.report import explain as pages
 from sharectl.report.tables import listed
 from sharectl.shares.groups import group_of
 from sharectl.times import FORMS, shown
@@ -116,7 +108,7 @@ def _group(arguments: argparse.Namespace) -> int:
     groups = [control.group for control in explained.record.groups]
     if name not in groups:
         raise _absent("group", arguments.name, groups)
-    page = group_page(explained, name, decisions.explain_group(explained, name))
+    page = pages.group_page(explained, name, decisions.explain_group(explained, name))
     page.print(sys.stdout, json=arguments.json)
     return 0
 
@@ -137,7 +129,7 @@ def _node(arguments: argparse.Namespace) -> int:
         stale_seconds = config.nodes.job_ctl_stale_seconds
         words = ask(pool.collector, node.node, now, stale_seconds, pool.collector_deadline_seconds)
     otherwise, since = decisions.explain_node(explained, node), _since(explained, node, config)
-    node_page(explained, node, otherwise, since, words).print(sys.stdout, json=arguments.json)
+    pages.node_page(explained, node, otherwise, since, words).print(sys.stdout, json=arguments.json)
     return 0
 
 
@@ -149,10 +141,9 @@ def _absent(noun: str, name: str, names: Sequence[str]) -> AbsentError:
 
 def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[int]:
     """Unix seconds since which the node's target stands, by the state; None if that has another."""
-    for stood in wiring.state_to_read(config, int(time.time())).standing:
-        if stood.target == node.target and stood.since <= explained.record.taken_at:
-            return stood.since
-    return None
+    standing = wiring.state_to_read(config, int(time.time())).standing
+    times = (stood.since for stood in standing if stood.target == node.target)
+    return next((since for since in times if since <= explained.record.taken_at), None)
 
 
 def _add_cycle(parser: argparse.ArgumentParser) -> None:
@@ -166,7 +157,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
     before = ledger.last_complete(0, record.taken_at)
     again = _decided_again(record, config) if record.complete else None
     otherwise = decisions.explain_cycle(again) if again else None
-    cycle_page(record, before, again, otherwise).print(sys.stdout, json=arguments.json)
+    pages.cycle_page(record, before, again, otherwise).print(sys.stdout, json=arguments.json)
     return 0
 
 
@@ -184,19 +175,17 @@ def _job(arguments: argparse.Namespace) -> int:
     except ValueError as error:
         arguments.usage_error(str(error))
     pool, name = config.pool, str(wanted)
-    deadlines = pool.collector_deadline_seconds, pool.schedd_deadline_seconds
-    located = job_ads.find(pool.collector, wanted, *deadlines, config.tree.names)
+    located = job_ads.find(pool, wanted, config.tree.names)
     if located is None:
-        job_page(name, now, job.UNKNOWN).print(sys.stdout, json=arguments.json)
+        pages.job_page(name, now, job.UNKNOWN).print(sys.stdout, json=arguments.json)
         return 1
     facts, ad = located
     code = job.state_of(facts["status"], facts["universe"])
-    why = NO_REASONS
+    why = pages.NO_REASONS
     if code in (None, job.HELD):
-        # The longer of the two deadlines: the expressions are evaluated within it too.
-        match, problem = job_ads.matched(pool.collector, ad, now, pool.schedd_deadline_seconds)
+        match, problem = job_ads.matched(pool, ad, now)
         group = group_of(f"{facts['account'] or ''}@", config.tree.names)
-        why = JobReasons(None if match is None else job.verdict(match), problem, group)
+        why = pages.JobReasons(None if match is None else job.verdict(match), problem, group)
         code = code or (job.NOT_EVALUATED if why.verdict is None else why.verdict["code"])
     if (verdict := why.verdict) is not None:
         order = turn.turn(asks.look(pool, verdict["limits"]), facts, verdict)
@@ -205,7 +194,7 @@ def _job(arguments: argparse.Namespace) -> int:
             job.no_smaller(verdict, why.over)
         if order["cause"] and code in (job.COULD_NOW, job.NOT_NOW):
             code = order["cause"]["code"]
-    job_page(name, now, code, facts, why).print(sys.stdout, json=arguments.json)
+    pages.job_page(name, now, code, facts, why).print(sys.stdout, json=arguments.json)
     return int(code == job.NOT_EVALUATED)
 
 
@@ -216,7 +205,7 @@ def _prospect(config: Config, group: str, facts: job.Facts, now: int) -> Prospec
         record = wiring.ledger_of(config).last_complete(0, now + 1)
     except StateError as error:
         return Prospect(str(error))
-    return prospect_of(record, group, cores, now)
+    return prospect(record, group, cores, now)
 
 
 def _codes(arguments: argparse.Namespace) -> int:
@@ -258,14 +247,10 @@ _SUBJECTS = {
         epilog=_AGAIN,
     ),
     "job": options.Verb(
-        _job,
-        _add_job,
-        summary="what stands in the way of a job, clause by clause",
+        _job, _add_job, summary="what stands in the way of a job, clause by clause"
     ),
     "codes": options.Verb(
-        _codes,
-        shared=("--json",),
-        summary="every code that stands for a reason, with its sentence",
+        _codes, shared=("--json",), summary="every code that stands for a reason, with its sentence"
     ),
 }
 VERBS = {"explain": options.with_actions("subject", _SUBJECTS)}

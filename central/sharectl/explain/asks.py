@@ -12,17 +12,13 @@ from sharectl.condor import ads, daemons
 from sharectl.condor.ads import evaluated
 from sharectl.condor.deadline import ask_all
 from sharectl.condor.negotiator import one_of
-from sharectl.explain.turn import (
-    AccountedGroup,
-    NegotiatorFacts,
-    Submitter,
-    knobs_of,
-    parts_of,
-    use_of,
-)
+from sharectl.explain import turn
+from sharectl.explain.turn import AccountedGroup, NegotiatorFacts, Submitter
 from sharectl.model import PoolConfig
 
 _LIMITS = ("ConcurrencyLimits", "PreemptingConcurrencyLimits")
+_OF_COLLECTOR = ("used", "idle_jobs", "access_points")
+"""Fields of `NegotiatorFacts` that no negotiator tells."""
 _ANY_LIMIT = " || ".join(f"{name} isnt undefined" for name in _LIMITS)
 
 
@@ -31,25 +27,16 @@ def look(pool: PoolConfig, limits: Iterable[str]) -> NegotiatorFacts:
 
     The negotiator answers between its cycles; the collector has a copy of the last one's end.
     """
-    names = {name for text in limits for name, _ in parts_of(text)}
+    names = {name for text in limits for name, _ in turn.parts_of(text)}
     ask = partial(daemons.collector_question, pool.collector, pool.collector_deadline_seconds)
-    answers = ask_all(
-        {
-            "negotiator": ask(partial(_of_negotiator, limits=names)),
-            "collector": ask(_of_collector),
-        }
-    )
+    of_negotiator = ask(partial(_of_negotiator, limits=names))
+    answers = ask_all({"negotiator": of_negotiator, "collector": ask(_of_collector)})
     problems = [f"{s.name}: {s.problem}" for s, _ in answers.values() if s.problem is not None]
     negotiator, collector = (answer.value for answer in answers.values())
-    facts: NegotiatorFacts = negotiator or collector or NegotiatorFacts()
-    of_collector = collector or NegotiatorFacts()
-    return replace(
-        facts,
-        used=of_collector.used,
-        idle_jobs=of_collector.idle_jobs,
-        access_points=of_collector.access_points,
-        problems=tuple(problems),
-    )
+    collector = collector or NegotiatorFacts()
+    facts: NegotiatorFacts = negotiator or collector
+    counts = {name: getattr(collector, name) for name in _OF_COLLECTOR}
+    return replace(facts, **counts, problems=tuple(problems))
 
 
 def _of_negotiator(collector: Any, limits: Collection[str]) -> NegotiatorFacts:
@@ -70,7 +57,7 @@ def _of_collector(collector: Any) -> NegotiatorFacts:
     schedds = daemons.query(collector, "Schedd", "MaxJobsRunning isnt undefined")
     return replace(
         _accounting(collector),
-        used=use_of(ads.text(evaluated(ad, name)) or "" for ad in slots for name in _LIMITS),
+        used=turn.use_of(ads.text(evaluated(ad, name)) or "" for ad in slots for name in _LIMITS),
         idle_jobs=idle,
         access_points={
             _name(ad).lower(): (_whole(ad, "TotalRunningJobs"), _whole(ad, "MaxJobsRunning"))
@@ -85,8 +72,8 @@ def _accounting(daemon: Any) -> NegotiatorFacts:
     # Of several negotiators nobody knows here which one charges a job.
     if len({ads.text(ad.get("NegotiatorName")) for ad in accounts}) > 1:
         return NegotiatorFacts()
-    groups = [group_of(ad) for ad in accounts if evaluated(ad, "IsAccountingGroup") is True]
-    submitters = [_submitter(ad) for ad in accounts if "@" in _name(ad)]
+    groups = map(group_of, (ad for ad in accounts if evaluated(ad, "IsAccountingGroup") is True))
+    submitters = map(_submitter, (ad for ad in accounts if "@" in _name(ad)))
     (cycle, *_) = daemons.query(daemon, "Negotiator") or [{}]
     return NegotiatorFacts(
         {group.name.lower(): group for group in groups},
@@ -101,7 +88,7 @@ def sizes(configuration: Mapping[str, str], limits: Iterable[str]) -> dict[str, 
     spelt = {name.lower(): name for name in configuration}
     by_limit = {}
     for limit in limits:
-        names = (spelt.get(knob.lower()) for knob in knobs_of(limit))
+        names = (spelt.get(knob.lower()) for knob in turn.knobs_of(limit))
         texts = [str(configuration[name]).strip() for name in names if name is not None]
         text = next((text for text in texts if text.lower() not in daemons.UNSET), None)
         try:

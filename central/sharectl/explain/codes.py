@@ -26,9 +26,9 @@ CHANGES = {
 """Code of what would change a decision -> what it is."""
 
 _JOB_CTL = {**dict.fromkeys(QUIET, "the node is well"), **REMEDIES}
-_EXPIRED = {EXPIRED: "the plan before ran out before it was renewed"}
+_OF_PLANS = {**REASONS, EXPIRED: "the plan before ran out before it was renewed"}
 _FAMILIES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "plan": ("why a plan has targets, or none", {**REASONS, **_EXPIRED}),
+    "plan": ("why a plan has targets, or none", _OF_PLANS),
     "node": ("why a node has its target, or none", NODE_REASONS),
     "group": ("why a group is helped or held back", GROUP_REASONS),
     "limit": ("bounds of the change of targets", LIMITS),

@@ -17,9 +17,9 @@ from typing import NamedTuple, Optional
 from sharectl.control.setpoints import SETPOINTS, shared_ratio
 from sharectl.cycle.record import case_of, record_of
 from sharectl.explain import what_if
-from sharectl.explain.what_if import Case, Flip, Trials
-from sharectl.model import GroupControl, Target
-from sharectl.plan.diff import ESTIMATING, PlanDiff, plan_diff, power_moved_hs06
+from sharectl.explain.what_if import Case, Flip, Outcome, Trials
+from sharectl.model import Target
+from sharectl.plan.diff import ESTIMATING, power_moved_hs06
 from sharectl.plan.plan import Decision, PlanConfig, State
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.shares.groups import GroupTree, first_level
@@ -73,9 +73,6 @@ class Exchange(NamedTuple):
     """Power that the helped group gains in whole jobs."""
 
 
-# ---- decisions made again
-
-
 def of_ledger(record: CycleRecord, config: PlanConfig) -> Explained:
     """A complete cycle, decided again with the configuration of now and its own pledges."""
     case = _case(record, config)
@@ -103,61 +100,49 @@ def _case(record: CycleRecord, config: PlanConfig) -> Case:
 def _of_then(record: CycleRecord, config: PlanConfig) -> PlanConfig:
     tree = GroupTree({control.group: control.error.pledge_hs06 for control in record.groups})
     return replace(
-        config,
-        pledge_hs06=tree.steered_hs06,
-        own_hs06=tree.own_hs06,
-        observes=record.observed,
+        config, pledge_hs06=tree.steered_hs06, own_hs06=tree.own_hs06, observes=record.observed
     )
-
-
-# ---- explanations
 
 
 def explain_group(explained: Explained, group: str) -> Otherwise:
     """Changes that would make a group give, receive, or do neither."""
-    trials, outcome, flips = _trials(explained), what_if.role(group), tuple[Flip, ...]()
+    trials, outcome, flips = _Trials(explained), what_if.role(group), tuple[Flip, ...]()
     if group in trials.case.config.pledge_hs06:
         flips += trials.flips(what_if.limit_levers(trials), what_if.role(group, nodes=True))
         flips += trials.flips(what_if.group_levers(trials, group), outcome)
     were = what_if.counts(targets_of(explained.record), group)
     are = what_if.counts(explained.decision.plan.targets, group)
-    return _otherwise(explained, trials, flips, outcome, same=were == are)
+    return trials.otherwise(flips, outcome, same=were == are)
 
 
 def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
     """Changes that would give a node a target, or take it away."""
-    trials, outcome = _trials(explained), what_if.under_target(record.node)
+    trials, outcome = _Trials(explained), what_if.under_target(record.node)
     nodes = [node for node in trials.case.snapshot.nodes if node.name == record.node]
     levers = what_if.node_levers(trials, nodes[0]) if nodes else ()
     same = what_if.target_on(explained.decision, record.node) == record.target
-    return _otherwise(explained, trials, trials.flips(levers, outcome), outcome, same=same)
+    return trials.otherwise(trials.flips(levers, outcome), outcome, same=same)
 
 
 def explain_cycle(explained: Explained) -> Otherwise:
     """Changes that would give the pool more targets, or fewer."""
-    trials, outcome = _trials(explained), what_if.targets_in_all
+    trials, outcome = _Trials(explained), what_if.targets_in_all
     flips = trials.flips(what_if.cycle_levers(trials), outcome)
-    return _otherwise(explained, trials, flips, outcome, same=explained.agrees)
+    return trials.otherwise(flips, outcome, same=explained.agrees)
 
 
-def _trials(explained: Explained) -> Trials:
-    """Trials of a decision: the fewer, the larger the pool."""
-    decisions = max(20, min(90, 40_000 // max(1, len(explained.record.nodes))))
-    return Trials(explained.case, explained.decision, decisions)
+class _Trials(Trials):
+    """Trials of a decision of a cycle: the fewer, the larger the pool."""
 
+    def __init__(self, explained: Explained) -> None:
+        decisions = max(20, min(90, 40_000 // max(1, len(explained.record.nodes))))
+        super().__init__(explained.case, explained.decision, decisions)
+        self.note = OVERRULED if explained.record.reason in OVERRULING else ""
 
-def _otherwise(
-    explained: Explained,
-    trials: Trials,
-    flips: tuple[Flip, ...],
-    outcome: what_if.Outcome,
-    *,
-    same: bool,
-) -> Otherwise:
-    """Changes, and the outcome of deciding now; ``same`` if that is the recorded outcome."""
-    overruled = explained.record.reason in OVERRULING
-    note = OVERRULED if overruled else "" if same else ANOTHER
-    return Otherwise(flips, outcome(explained.decision), note, trials.remaining >= 0)
+    def otherwise(self, flips: tuple[Flip, ...], outcome: Outcome, *, same: bool) -> Otherwise:
+        """Changes, and the outcome of deciding now; ``same`` if that is the recorded outcome."""
+        note = self.note or ("" if same else ANOTHER)
+        return Otherwise(flips, outcome(self.decision), note, self.remaining >= 0)
 
 
 def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:
@@ -174,11 +159,6 @@ def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:
     return tuple(sorted(rows, key=lambda e: (-e.lost_hs06, *e[:3])))
 
 
-def is_withheld(control: GroupControl) -> bool:
-    """True if the law got an error of 0 because nobody is to collect the error later."""
-    return bool({"no-demand", "no-claimant"}.intersection(control.acted))
-
-
 def ratio_of(record: CycleRecord, setpoint: str) -> Optional[float]:
     """Power due to each HS06 pledged by one of `SETPOINTS`; None for one of another version."""
     if setpoint not in SETPOINTS:
@@ -190,16 +170,6 @@ def ratio_of(record: CycleRecord, setpoint: str) -> Optional[float]:
     usage = {group: errors[group].usage for group in groups}
     return shared_ratio(setpoint, pledges, usage, present_hs06)
 
-
-def diff_of(record: CycleRecord, before: Optional[CycleRecord]) -> Optional[PlanDiff]:
-    """Changes beside the cycle before; None without that, or without nodes."""
-    if before is None or not record.nodes:
-        return None
-    nodes = {node.node: node for node in record.nodes}
-    return plan_diff(targets_of(before), targets_of(record), nodes, record.strategy)
-
-
-# ---- replay
 
 NOTES: Mapping[str, str] = {
     "incomplete": "the pool did not answer completely",
@@ -278,8 +248,8 @@ def replayed(
 ) -> Iterator[ReplayedCycle]:
     """Each cycle of ``records``, the oldest first, decided with ``config``.
 
-    ``unchanged`` is the configuration of now, ``configuration`` its digest as records have it. An
-    incomplete cycle withdraws all targets if ``withdraws`` (control.incomplete).
+    ``unchanged`` is the configuration of now, ``configuration`` its digest. An incomplete cycle
+    withdraws all targets if ``withdraws`` (control.incomplete).
     """
     carried: Optional[State] = None
     for record in records:

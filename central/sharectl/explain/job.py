@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Optional
 
 from sharectl.times import shown
@@ -56,10 +56,7 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
         "a node that publishes t1_overheat = False",
     ),
     "sharectl": ("another clause of sharectl's", "see START on the node"),
-    "site-start": (
-        "the site's START",
-        "the site's configuration of START, or a job that meets it",
-    ),
+    "site-start": ("the site's START", "the site's configuration of START, or a job that meets it"),
     "slot-requirements": ("the slot's Requirements besides START", "the node's configuration"),
     "job-requirements": (
         "the job's own requirements",
@@ -69,10 +66,7 @@ _OBSTACLES: Mapping[str, tuple[str, str]] = {
         "the node names no dedicated scheduler of the job's access point",
         'DedicatedScheduler = "DedicatedScheduler@ACCESS_POINT" in STARTD_ATTRS of nodes',
     ),
-    "clock": (
-        "a clause on time",
-        "the time from which it is true; condor_qedit if that is past",
-    ),
+    "clock": ("a clause on time", "the time from which it is true; condor_qedit if that is past"),
     "bad-request": ("a request of the job that has no value there", "a request that is a number"),
     "cpus": ("too few free cores", _FEWER_OR_LESS),
     "memory": ("too little free memory", _FEWER_OR_LESS),
@@ -142,7 +136,6 @@ class RefusingTarget(NamedTuple):
 class ClauseReading(NamedTuple):
     """Value that an attribute of a clause has, where the clause is not true."""
 
-    obstacle: Obstacle
     way: str
     """Part of the clause that is not true: one of each of its alternatives."""
     name: str
@@ -150,6 +143,9 @@ class ClauseReading(NamedTuple):
     value: str
     """As HTCondor prints it, such as ``undefined``."""
 
+
+Obstacles = Mapping[Obstacle, Sequence[ClauseReading]]
+"""Obstacles of a job in a slot, with what their clauses read there."""
 
 THE_JOBS, UNDEFINED = "the job's ", "undefined"
 MOST_VALUES = 3
@@ -164,9 +160,9 @@ class SlotFinding:
     """Host name."""
     job_accepts: bool
     slot_accepts: bool
-    obstacles: tuple[Obstacle, ...] = ()
+    obstacles: Obstacles = field(default_factory=dict)
     """Empty if the job could run there now."""
-    empty_obstacles: tuple[Obstacle, ...] = ()
+    empty_obstacles: Obstacles = field(default_factory=dict)
     """Obstacles that remain if nothing runs there, without target and grace."""
     target: Optional[RefusingTarget] = None
     target_until: int = 0
@@ -174,15 +170,9 @@ class SlotFinding:
     grace_until: int = 0
     """Unix seconds, if grace keeps the job out; 0 if its end is not known."""
     opens_at: Optional[int] = None
-    """Unix seconds at which clauses on time are true that alone keep it out if nothing runs there.
-
-    None if others do too, or no time was found.
-    """
+    """Unix seconds at which it may run, if clauses on time alone keep it out and one was found."""
     requests: tuple[tuple[str, float], ...] = ()
     """RequestCpus and such, and what each comes to there, of those that are expressions."""
-    readings: tuple[ClauseReading, ...] = ()
-    """Of ``obstacles``."""
-    empty_readings: tuple[ClauseReading, ...] = ()
     limits: str = ""
     """Value of the job's ConcurrencyLimits there."""
     has_policy: bool = False
@@ -206,8 +196,8 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     never = [node.empty_obstacles for node in kept_out if node.empty_obstacles]
     fitting, if_empty = len(nearest) - len(kept_out), len(nearest) - len(never)
     targets = _targets(kept_out)
-    obstacles = _counted((node.obstacles, node.readings) for node in kept_out)
-    of_empty = _counted((node.empty_obstacles, node.empty_readings) for node in kept_out)
+    obstacles = _counted(node.obstacles for node in kept_out)
+    of_empty = _counted(node.empty_obstacles for node in kept_out)
     lasting = {(row["code"], row["clause"]): row["nodes"] for row in of_empty}
     until = max((row["target"]["until"] for row in targets), default=0)
     later = [node for node in kept_out if node.is_later]
@@ -247,33 +237,28 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     }
 
 
-def _counted(
-    nodes: Iterable[tuple[Sequence[Obstacle], Sequence[ClauseReading]]],
-) -> list[dict[str, Any]]:
+def _counted(nodes: Iterable[Obstacles]) -> list[dict[str, Any]]:
     """Nodes on which each obstacle keeps the job out, and the values in its clause.
 
     ``alone`` are those without another obstacle.
     """
     counts, alone = Counter[Obstacle](), Counter[Obstacle]()
     read: defaultdict[Obstacle, dict[tuple[str, str], Counter[str]]] = defaultdict(dict)
-    for obstacles, readings in nodes:
-        different = set(obstacles)
-        counts.update(different)
-        alone.update(different if len(different) == 1 else ())
-        for reading in dict.fromkeys(readings):
-            by_name = read[reading.obstacle]
-            by_name.setdefault((reading.way, reading.name), Counter())[reading.value] += 1
+    for obstacles in nodes:
+        counts.update([*obstacles])
+        alone.update([*obstacles] if len(obstacles) == 1 else ())
+        for obstacle, readings in obstacles.items():
+            for way, name, value in dict.fromkeys(readings):
+                read[obstacle].setdefault((way, name), Counter())[value] += 1
     return [
         {
             **obstacle._asdict(),
-            "nodes": number,
+            "nodes": counts[obstacle],
             "alone": alone[obstacle],
             "says": OBSTACLES[obstacle.code],
             "values": _values(read[obstacle]),
         }
-        for obstacle, number in sorted(
-            counts.items(), key=lambda row: (-row[1], -alone[row[0]], row[0])
-        )
+        for obstacle in sorted(counts, key=lambda o: (-counts[o], -alone[o], o))
     ]
 
 
@@ -284,24 +269,19 @@ def _values(read: Mapping[tuple[str, str], Counter[str]]) -> list[dict[str, Any]
         several = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if len(several) > MOST_VALUES:
             last = several[MOST_VALUES - 1 :]
-            others = (f"one of {len(last)} other values", sum(nodes for _, nodes in last))
-            several = [*several[: MOST_VALUES - 1], others]
-        rows += [
-            {"way": way, "name": name, "value": value, "nodes": nodes} for value, nodes in several
-        ]
+            others = f"one of {len(last)} other values"
+            several[MOST_VALUES - 1 :] = [(others, sum(nodes for _, nodes in last))]
+        of_name = {"way": way, "name": name}
+        rows += [{**of_name, "value": value, "nodes": nodes} for value, nodes in several]
     return rows
 
 
 def _foremost(
-    rows: Sequence[dict[str, Any]], nodes: Collection[Sequence[Obstacle]]
+    rows: Sequence[dict[str, Any]], nodes: Collection[Obstacles]
 ) -> Optional[dict[str, Any]]:
     """Row of the obstacle on most of these nodes; those that the job refuses itself are last."""
-    accepted = [
-        obstacles
-        for obstacles in nodes
-        if all(obstacle.code != "job-requirements" for obstacle in obstacles)
-    ]
-    counts = Counter(o for obstacles in accepted or nodes for o in set(obstacles))
+    accepted = [node for node in nodes if "job-requirements" not in {o.code for o in node}]
+    counts = Counter(obstacle for node in accepted or nodes for obstacle in node)
     return max(rows, key=lambda row: counts[Obstacle(row["code"], row["clause"])], default=None)
 
 
@@ -310,18 +290,17 @@ def _remedy(
 ) -> str:
     """Remedy of an obstacle; of a job that no empty node takes, only of those there.
 
-    ``lasting`` has the empty nodes where an obstacle stays, ``until`` the end of the last target,
-    Unix seconds.
+    ``lasting`` has the empty nodes where an obstacle stays, ``until`` the last target's end.
     """
     nodes, remedy = lasting.get((row["code"], row["clause"]), 0), _OBSTACLES[row["code"]][1]
     if impossible and not nodes:
         return NO_USE
-    if remedy == _FEWER_OR_LESS:
-        if nodes >= row["nodes"]:
-            return TOO_LARGE
-        if row["clause"].endswith(" = 1"):  # one core or GPU: memory and disk have units
-            return _FEWER
-        return SMALLER if impossible else remedy
+    if remedy == _FEWER_OR_LESS and nodes >= row["nodes"]:
+        return TOO_LARGE
+    if remedy == _FEWER_OR_LESS and row["clause"].endswith(" = 1"):
+        return _FEWER  # one core or GPU: memory and disk have units
+    if remedy == _FEWER_OR_LESS and impossible:
+        return SMALLER
     if row["code"] == "target" and until:
         return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
     return remedy
@@ -340,19 +319,19 @@ def no_smaller(verdict: Mapping[str, Any], over: str) -> None:
 
 
 def _targets(kept_out: Iterable[SlotFinding]) -> list[dict[str, Any]]:
+    """Rows of the targets that keep the job out, those on most nodes first."""
     ends: defaultdict[RefusingTarget, list[int]] = defaultdict(list)
     for node in kept_out:
         if node.target is not None:
             ends[node.target].append(node.target_until)
+    rows = sorted(ends.items(), key=lambda row: (-len(row[1]), row[0].helped, row[0].cap_cores))
     return [
         {
             "target": {**target._asdict(), "until": max(every)},
             "nodes": len(every),
             "says": TARGET_KINDS[target.kind],
         }
-        for target, every in sorted(
-            ends.items(), key=lambda row: (-len(row[1]), row[0].helped, row[0].cap_cores)
-        )
+        for target, every in rows
     ]
 
 

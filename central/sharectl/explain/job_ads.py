@@ -7,44 +7,25 @@ and has at most `MOST_MEMORY_BYTES` of memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import isfinite
 from typing import Any, NamedTuple, Optional
 
-from sharectl.condor import ads, daemons
+from sharectl.condor import ads, daemons, expressions
 from sharectl.condor.accounts import charged
-from sharectl.condor.ad_rows import AdRow, empty, names_reached, row_of
+from sharectl.condor.ad_rows import empty, names_reached, row_of
 from sharectl.condor.ads import evaluated, expression, value_of
 from sharectl.condor.clock import ON_TIME, clocked, clocked_text, first_true, is_on_time
-from sharectl.condor.daemons import IS_DEDICATED, PARALLEL, dedicated
 from sharectl.condor.deadline import ask_all, limit_memory
-from sharectl.condor.expressions import (
-    MY,
-    TARGET,
-    UNSCOPED,
-    Clause,
-    alternatives,
-    clauses,
-    code_of,
-    name_of,
-    references,
-    resource_of,
-    words_of_text,
-)
+from sharectl.condor.expressions import Clause, alternatives, clauses, words_of_text
 from sharectl.condor.node_ads import has_target, is_draining
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain import job as law
-from sharectl.explain.job import (
-    UNDEFINED,
-    ClauseReading,
-    Facts,
-    Obstacle,
-    RefusingTarget,
-    SlotFinding,
-)
+from sharectl.explain.job import ClauseReading, Obstacle, Obstacles, RefusingTarget, SlotFinding
+from sharectl.model import PoolConfig
 from sharectl.shares.groups import group_and_user, group_of
 
 MOST_MEMORY_BYTES = 2 * 2**30
@@ -60,7 +41,7 @@ _ID = re.compile(
 _REQUEST = re.compile(r"Request(Cpus|Memory|Disk|GPUs)", re.IGNORECASE)
 _GRACE = re.compile(r"t1_McRoomTime\s*<\s*(\d{1,7})\b", re.IGNORECASE)
 _CLAUSES = frozenset(("job-requirements", "site-start", "slot-requirements"))
-"""Codes of clauses that may go by the clock."""
+"""Codes of clauses that somebody wrote, which may go by the clock."""
 _TOO_LITTLE = frozenset(("cpus", "memory", "disk", "gpus", "resource"))
 """Codes of requests that are too large, which may go by the clock too."""
 _UNCLEAR = Obstacle("bad-request", "")
@@ -80,7 +61,7 @@ class JobId(NamedTuple):
         return f"{self.cluster}.{self.proc}"
 
 
-Located = tuple[Facts, str]
+Located = tuple[law.Facts, str]
 """A job of a queue, and its ad as text."""
 
 
@@ -94,33 +75,23 @@ def job_id(written: str) -> JobId:
     return JobId(int(match["cluster"]), int(match["proc"]), match["schedd"])
 
 
-# ---- the job
-
-
-def find(
-    collector: Optional[str],
-    job: JobId,
-    collector_seconds: float,
-    schedd_seconds: float,
-    configured: Collection[str] = (),
-) -> Optional[Located]:
+def find(pool: PoolConfig, job: JobId, configured: Collection[str] = ()) -> Optional[Located]:
     """The job, from a queue; None if no access point has it.
 
-    Raises PoolUnavailableError if the collector or a schedd that may have it did not answer, or
-    there is no such schedd. Raises InputError if several access points have a job of this number.
+    Raises PoolUnavailableError if a daemon that may have it did not answer, or there is no such
+    schedd. Raises InputError if several access points have a job of this number.
     """
-    schedds = daemons.ask_collector(
-        collector, collector_seconds, partial(daemons.locations, kind="Schedd")
-    )
+    ask = partial(daemons.locations, kind="Schedd")
+    schedds = daemons.ask_collector(pool.collector, pool.collector_deadline_seconds, ask)
     wanted = (job.schedd or "").lower()
     places = [place for place in schedds if wanted in ("", place["Name"].lower())]
     if not places:
         names = ", ".join(sorted(place["Name"] for place in schedds)) or "none"
-        raise PoolUnavailableError(
-            f"the collector knows no schedd {job.schedd or ''}; it knows {names}"
-        )
+        unknown = f"the collector knows no schedd {job.schedd or ''}"
+        raise PoolUnavailableError(f"{unknown}; it knows {names}")
     question = partial(_in_queue, job, configured)
-    answers = ask_all(daemons.schedd_questions(places, schedd_seconds, question)).values()
+    questions = daemons.schedd_questions(places, pool.schedd_deadline_seconds, question)
+    answers = ask_all(questions).values()
     jobs: list[Located] = [answer.value for answer in answers if answer.value is not None]
     if len(jobs) > 1:
         names = ", ".join(facts["schedd"] for facts, _ in jobs)
@@ -136,15 +107,16 @@ def _in_queue(job: JobId, configured: Collection[str], schedd: Any, name: str) -
     constraint = f"ClusterId == {job.cluster} && ProcId == {job.proc}"
     for ad in schedd.query(constraint=constraint, limit=1):
         facts = dict(facts_of(charged([ads.ad_of(repr(ad))])[0], name, configured))
-        if facts["universe"] == PARALLEL:
-            ad["Requirements"] = expression(dedicated(name, _written(ad, "Requirements") or "true"))
+        if facts["universe"] == daemons.PARALLEL:
+            own = _written(ad, "Requirements") or "true"
+            ad["Requirements"] = expression(daemons.dedicated(name, own))
         if not facts["rejected"]:
             facts |= _rejected(schedd, ad)
         return facts, repr(ad)
     return None
 
 
-def _rejected(schedd: Any, ad: Any) -> Facts:
+def _rejected(schedd: Any, ad: Any) -> law.Facts:
     """Last word of the negotiator on a job that is alike: it asks for one of each autocluster."""
     cluster = _number(ad, daemons.CLUSTER)
     where = f"{daemons.CLUSTER} == {cluster} && LastRejMatchTime > 0"
@@ -173,13 +145,11 @@ _TEXTS = {
 }
 
 
-def facts_of(ad: Any, schedd: str, configured: Collection[str] = ()) -> Facts:
+def facts_of(ad: Any, schedd: str, configured: Collection[str] = ()) -> law.Facts:
     """Facts of a job's ad on an access point.
 
-    ``account`` is AccountingGroup, by which HTCondor charges the job; group and user are its parts,
-    by AcctGroup, else by the ``configured`` groups.
-    ``requests`` has the expressions of RequestCpus and such, ``request_values`` the values of those
-    that are numbers on their own, ``since`` is the begin of its status.
+    Group and user are parts of AccountingGroup, by AcctGroup, else by the ``configured`` groups.
+    ``request_values`` are of requests that are numbers alone, ``since`` is the begin of its status.
     """
     names = [name for name in sorted(ad) if _REQUEST.fullmatch(name)]
     values = {name: _amount(evaluated(ad, name)) for name in names}
@@ -191,11 +161,11 @@ def facts_of(ad: Any, schedd: str, configured: Collection[str] = ()) -> Facts:
         "schedd": schedd,
         **{key: _number(ad, name) for key, name in _NUMBERS.items()},
         **{key: _text(ad, name) for key, name in _TEXTS.items()},
-        "account": None if account is None else _cut(account, MAX_REPORTED),
+        "account": _reported(account),
         # What HTCondor charges, without domain.
-        "submitter": _cut(account or user_name or _text(ad, "Owner") or "", MAX_REPORTED) or None,
-        "accounting_group": None if group is None else _cut(group, MAX_REPORTED),
-        "accounting_user": None if user is None else _cut(user, MAX_REPORTED),
+        "submitter": _reported(account or user_name or _text(ad, "Owner") or None),
+        "accounting_group": _reported(group),
+        "accounting_user": _reported(user),
         "since": _number(ad, "EnteredCurrentStatus") or _number(ad, "CompletionDate"),
         "host": _text(ad, "RemoteHost") or _text(ad, "LastRemoteHost"),
         "exit_code": exit_code if type(exit_code) is int else None,
@@ -210,21 +180,23 @@ def _number(ad: Any, name: str) -> int:
 
 
 def _text(ad: Any, name: str) -> Optional[str]:
-    value = ads.text(evaluated(ad, name))
-    return None if value is None else _cut(value, MAX_REPORTED)
+    return _reported(ads.text(evaluated(ad, name)))
 
 
-# ---- its match with slots
+def _reported(text: Optional[str]) -> Optional[str]:
+    return _cut(text, MAX_REPORTED) if text is not None else None
 
 
 def matched(
-    collector: Optional[str], ad: str, now: int, deadline_seconds: float
+    pool: PoolConfig, ad: str, now: int
 ) -> tuple[Optional[tuple[SlotFinding, ...]], Optional[str]]:
     """Match of the ad of a job with the slots of the pool at Unix time ``now``, or the problem.
 
     Raises PoolUnavailableError if the pool has no slots.
     """
-    answer = daemons.collector_answer(collector, deadline_seconds, partial(match, ad, now))
+    # The longer of the two deadlines: the expressions are evaluated within it too.
+    seconds = pool.schedd_deadline_seconds
+    answer = daemons.collector_answer(pool.collector, seconds, partial(match, ad, now))
     if answer.value == ():
         raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")
     return answer.value, answer.source.problem
@@ -237,35 +209,28 @@ def match(ad: str, now: int, collector: Any) -> tuple[SlotFinding, ...]:
     return findings(ads.ad_of(ad), slots, now)
 
 
-@dataclass(frozen=True)
 class _Job:
-    """A job that is tried on slots."""
+    """A job that is tried on slots, at a Unix time."""
 
-    ad: Any
-    now: int
-    """Unix seconds."""
-    clauses: Sequence[tuple[Clause, Optional[str], Any]]
-    """Clauses of its Requirements, the resource of each (None: of no request), and its tree."""
-    open_requests: Sequence[str]
-    """RequestCpus and such that are expressions."""
-    row: AdRow
-    """Its clocked row."""
-    times: dict[Any, Optional[int]] = field(default_factory=dict)
-    """Times that were looked for, by all that they depend on."""
+    def __init__(self, ad: Any, now: int) -> None:
+        self.ad, self.now, self.row = ad, now, clocked(row_of(ad), now)
+        self.clauses = [(c, expressions.resource_of(c), expression(c.text)) for c in _clauses(ad)]
+        """Clauses of its Requirements, the resource of each (None: of no request), and its tree."""
+        names = filter(_REQUEST.fullmatch, ad)
+        self.open_requests = [name for name in names if type(ad.get(name)) not in (int, float)]
+        """RequestCpus and such that are expressions."""
+        self.times: dict[Any, Optional[int]] = {}
+        """Times that were looked for, by all that they depend on."""
 
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
-    clauses = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
-    open_requests = [
-        name for name in job if _REQUEST.fullmatch(name) and type(job.get(name)) not in (int, float)
-    ]
-    tried = _Job(job, now, clauses, open_requests, clocked(row_of(job), now))
+    tried = _Job(job, now)
     return tuple(_later(_finding(tried, slot), tried, slot) for slot in slots)
 
 
 def _finding(job: _Job, slot: Any) -> SlotFinding:
-    obstacles = tuple(_obstacles(job, slot))
+    obstacles = _read(job, slot)
     codes = {obstacle.code for obstacle in obstacles}
     target = _target(job.ad, slot, job.now) if "target" in codes else None
     amounts = (
@@ -282,16 +247,20 @@ def _finding(job: _Job, slot: Any) -> SlotFinding:
         target_until=_number(slot, "t1_TargetUntil") if target else 0,
         grace_until=_grace_until(slot) if "grace" in codes else 0,
         requests=tuple((name, amount) for name, amount in amounts if amount is not None),
-        readings=tuple(_readings(job.ad, slot, obstacles)),
         limits=(ads.text(limits) or "").lower(),
         has_policy="ConsumptionCpus" in slot,
     )
     if not obstacles:
         return finding
     empty(slot)
-    lasting = tuple(_obstacles(job, slot))
-    readings = tuple(_readings(job.ad, slot, lasting))
-    return replace(finding, empty_obstacles=lasting, empty_readings=readings)
+    return replace(finding, empty_obstacles=_read(job, slot))
+
+
+def _read(job: _Job, slot: Any) -> Obstacles:
+    return {
+        obstacle: tuple(islice(_readings(job.ad, slot, obstacle), MOST_READINGS))
+        for obstacle in _obstacles(job, slot)
+    }
 
 
 def _later(finding: SlotFinding, job: _Job, slot: Any) -> SlotFinding:
@@ -313,27 +282,28 @@ def _later(finding: SlotFinding, job: _Job, slot: Any) -> SlotFinding:
         """True if time alone makes the clause true: no attribute that it needs is absent."""
         if obstacle.code not in _CLAUSES or not goes_by_the_clock(obstacle.clause):
             return obstacle in shrinking
-        pair = (job.ad, slot) if obstacle.code == "job-requirements" else (slot, job.ad)
+        pair = _sides(obstacle, job.ad, slot)
         values = (value_of(expression(way), *pair) for way in alternatives(obstacle.clause))
-        return any(_shown(value) != UNDEFINED for value in values)
+        return any(_shown(value) != law.UNDEFINED for value in values)
 
-    late = {
-        obstacle: Obstacle("clock", obstacle.clause)
-        for obstacle in finding.empty_obstacles
-        if is_late(obstacle)
-    }
+    late = set(filter(is_late, finding.empty_obstacles))
+
+    def renamed(obstacles: Obstacles) -> Obstacles:
+        return {
+            Obstacle("clock", o.clause) if o in late else o: () if o in late else readings
+            for o, readings in obstacles.items()
+        }
+
     finding = replace(
         finding,
-        obstacles=tuple(late.get(obstacle, obstacle) for obstacle in finding.obstacles),
-        empty_obstacles=tuple(late.get(obstacle, obstacle) for obstacle in finding.empty_obstacles),
+        obstacles=renamed(finding.obstacles),
+        empty_obstacles=renamed(finding.empty_obstacles),
     )
-    if any(obstacle.code != "clock" for obstacle in finding.empty_obstacles):
+    if not finding.is_later:
         return finding
-    of_job = tuple(clause.text for clause, *_ in job.clauses)
-    of_slot = tuple(clause.text for clause in _clauses(slot))
     on_job, on_slot = (
-        tuple(clocked_text(text) for text in texts if goes_by_the_clock(text))
-        for texts in (of_job, of_slot)
+        tuple(clocked_text(clause.text) for clause in several if goes_by_the_clock(clause.text))
+        for several in ([clause for clause, *_ in job.clauses], _clauses(slot))
     )
     seen = names_reached(words_of_text(" ".join(on_job + on_slot)), {**row, **job.row})
     key = on_job, on_slot, tuple(row.get(name) for name in sorted(seen))
@@ -355,9 +325,8 @@ def _obstacles(job: _Job, slot: Any) -> list[Obstacle]:
     """Obstacles of a job in a slot, as it is now."""
     job_accepts, slot_accepts = _accepts(job.ad, slot), _accepts(slot, job.ad)
     claimed = not _partitionable(slot) and evaluated(slot, "State") in _CLAIMED
-    obstacles = [Obstacle("claimed", "")] if claimed else []
-    if evaluated(slot, "Offline") is True:
-        obstacles.append(Obstacle("offline", ""))
+    states = {"claimed": claimed, "offline": evaluated(slot, "Offline") is True}
+    obstacles = [Obstacle(code, "") for code, applies in states.items() if applies]
     if job_accepts and slot_accepts:
         return obstacles
     too_large = _too_large(job, slot)
@@ -365,7 +334,7 @@ def _obstacles(job: _Job, slot: Any) -> list[Obstacle]:
     if not job_accepts:
         obstacles += [
             Obstacle(
-                "dedicated" if clause.text.startswith(IS_DEDICATED) else "job-requirements",
+                "dedicated" if clause.text.startswith(daemons.IS_DEDICATED) else "job-requirements",
                 _cut(clause.text),
             )
             for clause, resource, tree in job.clauses
@@ -414,52 +383,46 @@ def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> Iterator[Obstac
         yield Obstacle("draining", "")
         return
     for clause in _clauses(slot):
-        limits = _LIMITS in clause.through or name_of(clause.text) == _LIMITS
+        limits = _LIMITS in (*clause.through, expressions.name_of(clause.text))
         if not (limits and limits_named) and not _true(expression(clause.text), slot, job):
-            code = code_of(clause)
-            code = "draining" if draining and code == "site-start" else code
-            yield Obstacle(code, _cut(clause.text))
+            code = expressions.code_of(clause)
+            drained = draining and code == "site-start"
+            yield Obstacle("draining" if drained else code, _cut(clause.text))
 
 
 MOST_READINGS, MOST_VALUE, READ_DEPTH = 12, 60, 3
 """Attributes of one obstacle that are shown, characters of a value, and how many attributes may
 stand for each other."""
-_READ = ("site-start", "slot-requirements", "job-requirements")
-"""Obstacles whose clauses somebody wrote."""
 
 
-def _readings(job: Any, slot: Any, obstacles: Iterable[Obstacle]) -> Iterator[ClauseReading]:
-    """Values of what clauses refer to, by each of their alternatives."""
-    for obstacle in obstacles:
-        if obstacle.code not in _READ or obstacle.clause.endswith("…"):
-            continue
-        pair = (job, slot) if obstacle.code == "job-requirements" else (slot, job)
-        ways = [
-            clause.text
-            for way in alternatives(obstacle.clause)
-            for clause in clauses(way, partial(_written, pair[0]))
-            if not _true(expression(clause.text), *pair)
-        ]
-        values = (
-            ClauseReading(obstacle, way, name, value)
-            for way in ways
-            for name, value in sorted(
-                _values(way, *pair, job).items(), key=lambda item: item[1] != UNDEFINED
-            )
-        )
-        yield from islice(values, MOST_READINGS)
+def _sides(obstacle: Obstacle, job: Any, slot: Any) -> tuple[Any, Any]:
+    """Ad of which the clause of an obstacle is, and the other one."""
+    return (job, slot) if obstacle.code == "job-requirements" else (slot, job)
+
+
+def _readings(job: Any, slot: Any, obstacle: Obstacle) -> Iterator[ClauseReading]:
+    """Values of what a clause refers to, by each of its alternatives."""
+    if obstacle.code not in _CLAUSES or obstacle.clause.endswith("…"):
+        return
+    pair = _sides(obstacle, job, slot)
+    for way in alternatives(obstacle.clause):
+        for clause in clauses(way, partial(_written, pair[0])):
+            if not _true(expression(clause.text), *pair):
+                values = _values(clause.text, *pair, job).items()
+                for name, value in sorted(values, key=lambda item: item[1] != law.UNDEFINED):
+                    yield ClauseReading(clause.text, name, value)
 
 
 def _values(
     written: str, ad: Any, target: Any, job: Any, depth: int = READ_DEPTH
 ) -> dict[str, str]:
-    """Attribute -> value, for an expression of ``ad``, and for those that attributes stand for."""
+    """Values of the attributes in an expression of ``ad``, and in those that they stand for."""
     values: dict[str, str] = {}
-    for scope, name in references(written):
+    for scope, name in expressions.references(written):
         # Of a name that neither ad has, the node is the one to publish it.
-        unscoped_in_target = scope == UNSCOPED and name not in ad and (name in target or ad is job)
-        at, other = (target, ad) if scope == TARGET or unscoped_in_target else (ad, target)
-        value = _shown(value_of(expression(f"{MY}.{name}"), at, other))
+        elsewhere = not scope and name not in ad and (name in target or ad is job)
+        at, other = (target, ad) if scope == expressions.TARGET or elsewhere else (ad, target)
+        value = _shown(value_of(expression(f"MY.{name}"), at, other))
         values[f"{law.THE_JOBS if at is job else ''}{name}"] = value
         inner = _written(at, name)
         if inner is not None and depth and len(values) < MOST_READINGS:
@@ -473,7 +436,7 @@ def _shown(value: Any) -> str:
     if value is None or value is kinds.Error:
         return "error"
     if value is kinds.Undefined:
-        return UNDEFINED
+        return law.UNDEFINED
     if isinstance(value, bool):
         return str(value).lower()
     return _cut(ads.quoted(value) if isinstance(value, str) else str(value), MOST_VALUE)

@@ -35,8 +35,7 @@ class AccountedGroup(NamedTuple):
     quota: Optional[float]
     """For jobs of the group (EffectiveQuota)."""
     subtree_quota: Optional[float]
-    """With all groups within it; a static one as it is written, because the negotiator uses that.
-    """
+    """With all groups within it; a static one as it is written, as the negotiator takes it."""
     surplus: Optional[str]
     """``no``, ``byquota``, ``regroup`` or None."""
     sort_key: Optional[float]
@@ -69,9 +68,8 @@ class Limit(NamedTuple):
     @property
     def full(self) -> bool:
         """True if the job would pass it."""
-        if self.used is None or self.most is None:
-            return False
-        return self.used + self.increment > self.most
+        used, most = self.used, self.most
+        return used is not None and most is not None and used + self.increment > most
 
 
 class Cause(NamedTuple):
@@ -110,12 +108,9 @@ class NegotiatorFacts:
 def parts_of(limits: str) -> list[tuple[str, float]]:
     """Names and increments of a job's ConcurrencyLimits; the negotiator ignores invalid ones."""
     parts = []
-    for word in re.split(r"[\s,]+", limits.lower()):
-        match = _LIMIT.fullmatch(word)
-        if match is not None:
-            number = _NUMBER.match(match["increment"] or "")
-            increment = float(number[0]) if number else 0.0
-            parts.append((match["name"], increment if increment > 0 else 1.0))
+    for match in filter(None, map(_LIMIT.fullmatch, re.split(r"[\s,]+", limits.lower()))):
+        number = _NUMBER.match(match["increment"] or "")
+        parts.append((match["name"], (float(number[0]) if number else 0.0) or 1.0))
     return parts
 
 
@@ -147,9 +142,8 @@ def limits_in(negotiation: NegotiatorFacts, texts: Iterable[str]) -> list[list[L
 def group_in(groups: Mapping[str, AccountedGroup], submitter: str) -> str:
     """Group in lower case that a submitter without domain is charged to: the longest that fits."""
     group = submitter.lower().rpartition(".")[0]
-    levels = [name for name in (*levels_above(group), group) if name]
-    there = list(takewhile(groups.__contains__, levels))
-    return there[-1] if there else ROOT
+    levels = filter(None, (*levels_above(group), group))
+    return [ROOT, *takewhile(groups.__contains__, levels)][-1]
 
 
 def cause(
@@ -168,9 +162,7 @@ def cause(
             f"access point {schedd} runs {running} jobs: MAX_JOBS_RUNNING is {most_running}",
             f"jobs of {schedd} that end, or a larger MAX_JOBS_RUNNING there",
         )
-    return _at_ceiling(negotiation, submitter) or _at_quota(
-        negotiation.groups, group_in(negotiation.groups, submitter)
-    )
+    return _at_ceiling(negotiation, submitter) or _at_quota(negotiation.groups, submitter)
 
 
 def _at_limit(limits: Sequence[Sequence[Limit]]) -> Optional[Cause]:
@@ -201,8 +193,9 @@ def _at_ceiling(negotiation: NegotiatorFacts, name: str) -> Optional[Cause]:
     )
 
 
-def _at_quota(groups: Mapping[str, AccountedGroup], name: str) -> Optional[Cause]:
-    """Reason by the quota of a group or of one that it is within."""
+def _at_quota(groups: Mapping[str, AccountedGroup], submitter: str) -> Optional[Cause]:
+    """Reason by the quota of a submitter's group or of one that it is within."""
+    name = group_in(groups, submitter)
     group = groups.get(name)
     if group is None or name == ROOT or group.surplus == "regroup":
         return None
@@ -233,7 +226,7 @@ def _quota_cause(group: AccountedGroup, who: str, used: float, quota: str) -> Ca
 
 def before(negotiation: NegotiatorFacts, name: str) -> Optional[list[Submitter]]:
     """Submitters with idle jobs that are served before one, the first first; None if not known."""
-    groups, order_of_it = negotiation.groups, _order(negotiation, name)
+    order_of_it = _order(negotiation, name)
     if order_of_it is None or negotiation.idle_jobs is None:
         return None
     ahead = [
@@ -243,7 +236,7 @@ def before(negotiation: NegotiatorFacts, name: str) -> Optional[list[Submitter]]
         and (order := _order(negotiation, key)) is not None
         and order < order_of_it
         and _at_ceiling(negotiation, key) is None
-        and _at_quota(groups, group_in(groups, key)) is None
+        and _at_quota(negotiation.groups, key) is None
     ]
     return [other for _, other in sorted(ahead)]
 
@@ -272,16 +265,14 @@ def turn(negotiation: NegotiatorFacts, facts: Facts, verdict: Mapping[str, Any])
     limits = limits_in(negotiation, verdict["limits"])
     group = negotiation.groups.get(group_in(negotiation.groups, name))
     charged, ahead = negotiation.submitters.get(name.lower()), before(negotiation, name)
-    idle_jobs = negotiation.idle_jobs or {}
+    idle = negotiation.idle_jobs or {}
     why = cause(negotiation, name, facts["schedd"], limits)
     return {
         "cause": why._asdict() if why else None,
         "group": group._asdict() if group and len(negotiation.groups) > 1 else None,
         "submitter": charged._asdict() if charged else None,
         "limits": [limit._asdict() for limit in dict.fromkeys(chain.from_iterable(limits))],
-        "before": None
-        if ahead is None
-        else [{**o._asdict(), "idle_jobs": idle_jobs[o.name.lower()]} for o in ahead],
+        "before": ahead and [{**o._asdict(), "idle_jobs": idle[o.name.lower()]} for o in ahead],
         "cycle_ended_at": negotiation.cycle_ended_at,
         "period_seconds": negotiation.period_seconds,
         "problems": list(negotiation.problems),
@@ -290,13 +281,11 @@ def turn(negotiation: NegotiatorFacts, facts: Facts, verdict: Mapping[str, Any])
 
 def over_quota(order: Mapping[str, Any]) -> str:
     """By how much the group of a `turn` is over its quota, in words; empty if it is not."""
-    used, quota = (order["group"] or {}).get("used"), (order["group"] or {}).get("quota")
+    used, quota = ((order["group"] or {}).get(name) for name in ("used", "quota"))
     if quota is None or used <= quota:
         return ""
     return f"{rounded(used - quota)} {_UNIT} over its quota of {rounded(quota)}"
 
-
-# ---- by the ledger
 
 OLD_SECONDS = 3600
 """Age of a cycle that says nothing of now."""
@@ -343,13 +332,14 @@ def prospect(record: Optional[CycleRecord], group: str, cores: int, now: int) ->
     """
     if record is None:
         return Prospect("the ledger has no complete cycle: `sharectl cycle`")
-    if now - record.taken_at > OLD_SECONDS:
+    age = now - record.taken_at
+    if age > OLD_SECONDS:
         return Prospect("the last complete cycle of the ledger is more than an hour old")
     control = next((control for control in record.groups if control.group == group), None)
     due = control.setpoint_hs06 if control else None
     over = control.control_error_hs06 if control else 0.0
     freeing = sorted(
-        (max(0.0, node.wait_seconds - (now - record.taken_at)), node.node)
+        (max(0.0, node.wait_seconds - age), node.node)
         for node in record.nodes
         if node.target and not record.observed
         if (node.target.helped, node.target.request_cores) == (group, cores)

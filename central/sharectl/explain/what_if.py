@@ -93,14 +93,13 @@ class Trials:
         All are tried at their extremes first, so that a small number of decisions looks at each.
         """
         extremes = [(lever, self.at(lever, lever.extreme)) for lever in levers]
-        flips: list[Flip] = []
+        flips: dict[tuple[str, str], Flip] = {}
         for lever, extreme in extremes:
             if outcome(extreme) != outcome(self.decision):
                 flip = self._smallest(lever, extreme, outcome)
                 # A limit may be lifted without more of an outcome than by raising it.
-                if (flip.name, flip.outcome) not in ((f.name, f.outcome) for f in flips[-1:]):
-                    flips.append(flip)
-        return tuple(flips)
+                flips.setdefault((flip.name, flip.outcome), flip)
+        return tuple(flips.values())
 
     def at(self, lever: Lever, value: Optional[float]) -> Decision:
         """Decision with another value of a lever."""
@@ -127,9 +126,6 @@ class Trials:
             middle = (same + other) / 2
             middle = float(round(middle)) if lever.whole else middle
         return Flip(lever.code, lever.name, lever.value, other, outcome(there))
-
-
-# ---- outcomes
 
 
 def role(group: str, *, nodes: bool = False) -> Outcome:
@@ -168,9 +164,6 @@ def target_on(decision: Decision, node: str) -> Optional[Target]:
 def control_of(groups: Iterable[GroupControl], group: str) -> GroupControl:
     """Controller's outcome of a group."""
     return next(control for control in groups if control.group == group)
-
-
-# ---- levers
 
 
 def group_levers(trials: Trials, group: str) -> Iterator[Lever]:

@@ -8,22 +8,14 @@ from dataclasses import asdict
 from itertools import groupby
 from typing import Any, NamedTuple, Optional, TextIO
 
+from sharectl.explain import decisions
 from sharectl.explain.codes import says
-from sharectl.explain.decisions import (
-    OVERRULED,
-    Explained,
-    Otherwise,
-    diff_of,
-    exchanges,
-    is_withheld,
-    ratio_of,
-    targets_of,
-)
+from sharectl.explain.decisions import Explained, Otherwise
 from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts
 from sharectl.explain.turn import SURPLUS, Prospect, over_quota
 from sharectl.explain.what_if import control_of, target_on
 from sharectl.model import GroupControl
-from sharectl.plan.diff import power_moved_hs06
+from sharectl.plan.diff import plan_diff, power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
 from sharectl.plan.records import CycleRecord, NodeRecord, by_size
 from sharectl.report import as_json
@@ -68,7 +60,7 @@ class Page(NamedTuple):
 def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
     """Page of a group."""
     record, control = explained.record, control_of(explained.record.groups, group)
-    reason, between = record.group_reasons.get(group), exchanges(record)
+    reason, moves = record.group_reasons.get(group), decisions.exchanges(record)
     of_usage = ("cores", "single_cores", "multi_cores", "pending_by_cores", "unplaceable_by_cores")
     data = {
         **_control(control),
@@ -77,16 +69,14 @@ def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
         **fields(control.error, "error_cores", "power_minus_pledge_hs06"),
         "setpoint": _coded("setpoint", record.setpoint),
         "state": control.state,
-        "in_use_ratio": ratio_of(record, "in_use"),
-        "setpoint_ratio": ratio_of(record, record.setpoint),
+        "in_use_ratio": decisions.ratio_of(record, "in_use"),
+        "setpoint_ratio": decisions.ratio_of(record, record.setpoint),
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
         "closed_nodes": reason.closed_nodes if reason else None,
         "other_sizes_closed_nodes": reason.other_sizes_closed_nodes if reason else None,
-        "gives": [
-            e._asdict() for e in between if group in (e.held_back, *levels_above(e.held_back))
-        ],
-        "receives": [e._asdict() for e in between if group in (e.helped, *levels_above(e.helped))],
+        "gives": [e._asdict() for e in moves if group in (e.held_back, *levels_above(e.held_back))],
+        "receives": [e._asdict() for e in moves if group in (e.helped, *levels_above(e.helped))],
     }
     return _decided_page("group", group, explained, otherwise, data)
 
@@ -101,6 +91,7 @@ def node_page(
     """Page of a node; ``words`` are its own, now."""
     record, target = explained.record, node.target
     lost_hs06, gained_hs06 = power_moved_hs06(target, node) if target else (0.0, 0.0)
+    overruled = otherwise.note == decisions.OVERRULED
     data = {
         **{key: value for key, value in asdict(node).items() if key not in _ESTIMATES},
         "held": [held._asdict() for held in by_size(node.held)],
@@ -123,7 +114,7 @@ def node_page(
         explained,
         otherwise,
         data,
-        would_be=target_on(explained.decision, node.node) if otherwise.note == OVERRULED else None,
+        would_be=overruled and target_on(explained.decision, node.node),
         held=sorted(by_size(node.held), key=lambda held: (-held.jobs * held.cores, held)),
     )
 
@@ -135,29 +126,30 @@ def cycle_page(
     otherwise: Optional[Otherwise],
 ) -> Page:
     """Page of a cycle, beside the complete one before; without ``otherwise`` it has no plan."""
-    diff = diff_of(record, before)
-    reasons = Counter(node.reason for node in record.nodes if node.reason is not None)
+    changed = before is not None and before.configuration != record.configuration
+    diff, targets = None, decisions.targets_of(record)
+    if before is not None and record.nodes:
+        nodes = {node.node: node for node in record.nodes}
+        diff = plan_diff(decisions.targets_of(before), targets, nodes, record.strategy)
+    reasons = Counter(sorted(node.reason for node in record.nodes if node.reason is not None))
     data = {
         "cycle": record.number or None,
-        "taken_at": record.taken_at,
-        "seconds": record.seconds,
-        **fields(record, "complete", "observed"),
+        **fields(record, "taken_at", "seconds", "complete", "observed"),
         "sources": [asdict(source) for source in record.sources],
         **fields(record, "problems", "configuration"),
-        "configuration_changed": before is not None
-        and before.configuration != record.configuration,
+        "configuration_changed": changed,
         "strategy": _coded("strategy", record.strategy),
         "setpoint": _coded("setpoint", record.setpoint),
         "reason": _coded("plan", record.reason),
         **fields(record, "sequence", "published"),
-        "targets": [asdict(target) for target in targets_of(record)],
-        "exchanges": [exchange._asdict() for exchange in exchanges(record)],
+        "targets": [asdict(target) for target in targets],
+        "exchanges": [exchange._asdict() for exchange in decisions.exchanges(record)],
         "limits": _limits(record),
         "groups": [_control(control) for control in record.groups],
         "nodes": len(record.nodes),
         "node_reasons": [
             {"code": code, "says": says("node", code), "nodes": nodes}
-            for code, nodes in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+            for code, nodes in reasons.most_common()
         ],
         "idle_cores": record.idle_cores if record.complete else None,
         **fields(record, "present_hs06", "shortfall_hs06"),
@@ -179,13 +171,15 @@ def cycle_page(
 
 
 def _control(control: GroupControl) -> dict[str, Any]:
+    withheld = {"no-demand", "no-claimant"}.intersection(control.acted)
     return {
         "group": control.group,
         "pledge_hs06": control.error.pledge_hs06,
         "power_hs06": control.error.usage.power_hs06,
         "error_hs06": control.error.error_hs06,
         **fields(control, "setpoint_hs06", "control_error_hs06", "due_hs06", "shortfall_hs06"),
-        "given_hs06": 0.0 if is_withheld(control) else control.control_error_hs06,
+        # The law gets no error that nobody is to collect later.
+        "given_hs06": 0.0 if withheld else control.control_error_hs06,
         "output_hs06": control.output_hs06,
         "law": _coded("law", control.law),
         "problem": control.problem or None,
@@ -254,9 +248,6 @@ def job_page(
         account += f" (user {facts['accounting_user']})"
     title = f"job {job} of {facts['schedd']}{owner}, {account}"
     return Page("job", title, rows_of(text), data)
-
-
-# ---- for all decisions
 
 
 def _decided_page(

@@ -1,9 +1,9 @@
 """Nodes that refuse waiting jobs whatever their running jobs give back, by HTCondor's own library.
 
 A slot is closed to a job if a clause of its Requirements (START), or of the job's, is false or
-undefined while everything that jobs hold there is free. Clauses on cores, memory and disk do not
-count: a plan looks at these. Neither do sharectl's own for grace and target. The site's own do,
-overheat too, at the time of the slot's ad. An error, or what cannot be told here, closes nothing.
+undefined while everything that jobs hold there is free, at the time of the slot's ad. Clauses on
+cores, memory, disk, grace and target do not count. An error, or what only the node can tell, closes
+nothing.
 """
 
 from __future__ import annotations
@@ -53,39 +53,33 @@ class Slots:
 
     def __init__(self, rows: Iterable[AdRow], of_jobs: frozenset[str]) -> None:
         """Slots of these rows; ``of_jobs`` are the attributes that jobs tell, in lower case."""
-        self._clauses: dict[str, tuple[str, ...]] = {}
+        self._clauses: dict[str, list[str]] = {}
         slots = []
         for row in map(_as_it_is, rows):
-            # A negotiator may not have seen yet that a clause looks at an attribute of jobs.
-            counting = [
-                c for c in clauses_in(row) if c.of_job <= of_jobs and _counts(c.of_slot, c.words)
-            ]
-            clauses = tuple(clause.text for clause in counting)
+            clauses, looks_at = list[str](), set[str]()
+            for clause in clauses_in(row):
+                # A negotiator may not have seen yet that a clause looks at an attribute of jobs.
+                if clause.of_job <= of_jobs and _counts(clause.of_slot, clause.words):
+                    clauses.append(clause.text)
+                    looks_at |= clause.of_slot
             self._clauses[_all(clauses)] = clauses
-            looks_at = frozenset().union(*(clause.of_slot for clause in counting))
             slots.append((row, {_ACCEPTS: _all(clauses)}, looks_at))
         self._kinds = SlotGroups(slots)
         self.machines = self._kinds.machines
 
-    def refusals(self, job: WaitingJob) -> Refusals:
-        """Machines of which all slots are closed to a job."""
+    def refusals(self, job: WaitingJob, others: Optional[Refusals] = None) -> Refusals:
+        """Machines of which all slots are closed to a job, and to ``others`` if they are given."""
         refused: Refusals = {}
         admitting: set[str] = set()
         for slots in self.distinct_for(job):
-            clause = self._refusal(job, slots)
-            if clause is None:
-                admitting |= slots.machines
-            else:
-                refused.update(dict.fromkeys(slots.machines, clause))
-        return {machine: refused[machine] for machine in refused.keys() - admitting}
-
-    def admitting(self, job: WaitingJob, among: Collection[str]) -> set[str]:
-        """Machines of which a slot is open to a job, all that are ``among`` these at least."""
-        admitting: set[str] = set()
-        for slots in self.distinct_for(job):
-            if not slots.machines.isdisjoint(among) and self._refusal(job, slots) is None:
-                admitting |= slots.machines
-        return admitting
+            if others is None or not slots.machines.isdisjoint(others):
+                clause = self._refusal(job, slots)
+                if clause is None:
+                    admitting |= slots.machines
+                elif others is None:
+                    refused.update(dict.fromkeys(slots.machines, clause))
+        closed = refused if others is None else others
+        return {machine: closed[machine] for machine in closed.keys() - admitting}
 
     def distinct_for(self, job: WaitingJob) -> list[SlotGroup]:
         """Kinds of slots that a job can tell apart."""
@@ -134,17 +128,15 @@ def _as_it_is(row: AdRow) -> dict[str, str]:
     # Devices that jobs hold are not in the ad as a collector sends it: in doubt they would do.
     devices = (f"available{resource}" for resource in resources_of(row))
     free |= {name: "error" for name in devices if name in free}
-    if "mycurrenttime" not in row:
-        return free
-    return {
-        name: text if LITERAL.fullmatch(text) else _at_its_time(text) for name, text in free.items()
-    }
+    tells_time = "mycurrenttime" in row
+    return {name: _at_its_time(text) if tells_time else text for name, text in free.items()}
 
 
 @lru_cache(maxsize=4096)
 def _at_its_time(text: str) -> str:
     # The copy of a quiet slot's ad is minutes old.
-    return with_clock(text, "MY.MyCurrentTime") if "time" in text.lower() else text
+    literal = "time" not in text.lower() or LITERAL.fullmatch(text)
+    return text if literal else with_clock(text, "MY.MyCurrentTime")
 
 
 def _counts(slots: Collection[str], words: Iterable[str]) -> bool:

@@ -1,14 +1,13 @@
 """Pending jobs tried on the slots of their pool as if nothing ran there, by HTCondor's own library.
 
-A job's expressions may be anything: they are evaluated in a child that is killed at its deadline,
-may not take more memory than `MOST_MEMORY_BYTES`, and has a budget for each user
-(`sharectl.condor.accounts`). A job is *unplaceable* if its Requirements are false or undefined
-on every empty slot, or those of every slot are false for it. A job that clauses on time alone keep
-out is *later* (`sharectl.condor.clock`). An error, or something else that changes from minute to
-minute, counts as placeable.
+A job's expressions may be anything: they are evaluated in a child with a deadline, with at most
+`MOST_MEMORY_BYTES`, and with a budget for each user (`sharectl.condor.accounts`). A job is
+*unplaceable* if its Requirements are false or undefined on every empty slot, or those of every slot
+are false for it, and *later* if clauses on time alone keep it out (`sharectl.condor.clock`). An
+error, or what changes from minute to minute, counts as placeable.
 
-Jobs beyond the budget of their user are no demand. Jobs that no slot takes would hold cores idle. A
-job too few costs its user little: those that were tried are of each size, and start as demand.
+Jobs beyond the budget of their user are no demand: those that no slot takes would hold cores idle,
+and a job too few costs its user little, because others of its size are tried.
 """
 
 from __future__ import annotations
@@ -22,29 +21,9 @@ from functools import cached_property, lru_cache, partial
 from math import floor, log
 from typing import Any, NamedTuple, Optional
 
-from sharectl.condor.accounts import (
-    LATER,
-    MOST_MEMORY_BYTES,
-    OVER,
-    PLACEABLE,
-    TRYING,
-    UNPLACEABLE,
-    UNTRIED,
-    UserBudgets,
-    affordable_words,
-    answer_within,
-)
-from sharectl.condor.ad_rows import (
-    FUNCTIONS,
-    LITERAL,
-    AdRow,
-    clauses_of,
-    emptied,
-    long_of,
-    names_reached,
-    resources_of,
-    row_of,
-)
+from sharectl.condor import accounts, ad_rows
+from sharectl.condor.accounts import LATER, OVER, PLACEABLE, TRYING, UNPLACEABLE, UNTRIED
+from sharectl.condor.ad_rows import AdRow, long_of, names_reached, row_of
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, is_momentary, moments
 from sharectl.condor.deadline import Answer, Question, ask_all
@@ -110,7 +89,7 @@ def ask_both(
     """
     third = {
         name: question._replace(
-            deadline_seconds=question.deadline_seconds / 3, more_bytes=MOST_MEMORY_BYTES
+            deadline_seconds=question.deadline_seconds / 3, more_bytes=accounts.MOST_MEMORY_BYTES
         )
         for name, question in shaped.items()
     }
@@ -128,9 +107,6 @@ def ask_both(
     }
     every = {**counted, **ask_all(unanswered)}
     return {name: every[name] for name in plain}, list(shapes.values())
-
-
-# ---- trial
 
 
 def tried(
@@ -155,12 +131,13 @@ def tried(
     kinds = _by_kind(every, list(by_ad), group_of, cores_of) if complete else {}
     # Jobs that are alike cost the one of their users who has the fewest.
     users = [shapes[0].user for shapes in by_ad.values()]
-    budgets = UserBudgets(users)
+    budgets = accounts.UserBudgets(users)
     nothing: tuple[Closed, int] = ({}, 0)
     (closed, skipped), problem = nothing, None
     if by_ad:
         try_all = partial(_try_all, look, of_jobs, list(by_ad), users, kinds)
-        (closed, skipped), problem = answer_within(budgets, try_all, deadline_seconds, nothing)
+        answer = accounts.answer_within(budgets, try_all, deadline_seconds, nothing)
+        (closed, skipped), problem = answer
     by_result: defaultdict[int, list[JobShape]] = defaultdict(list)
     for result, shapes in zip(budgets.results[: len(by_ad)], by_ad.values()):
         by_result[result] += shapes
@@ -227,7 +204,7 @@ def _try_all(
     ads: Sequence[str],
     users: Sequence[str],
     kinds: Mapping[Kind, Sequence[int]],
-    budgets: UserBudgets,
+    budgets: accounts.UserBudgets,
 ) -> tuple[Closed, int]:
     """Set the result of each ad as soon as it is there; returns what `_closed` does.
 
@@ -243,9 +220,8 @@ def _try_all(
             results[number] = OVER
         elif job.words <= machines.attributes:
             with budgets.trying(number):
-                placeable = machines.could_run(job)
-                later = not placeable and machines.could_run(job, at_any_time=True)
-            results[number] = PLACEABLE if placeable else LATER if later else UNPLACEABLE
+                result = machines.result_of(job)
+            results[number] = result
     return _closed(Slots(machines.rows, of_jobs), jobs, kinds, budgets) if kinds else ({}, 0)
 
 
@@ -253,7 +229,7 @@ def _closed(
     slots: Slots,
     jobs: Sequence[PendingJob],
     kinds: Mapping[Kind, Sequence[int]],
-    budgets: UserBudgets,
+    budgets: accounts.UserBudgets,
 ) -> tuple[Closed, int]:
     """Machines that are closed to all jobs of a kind, if all of them could be tried.
 
@@ -273,19 +249,14 @@ def _closed(
         for number in (n for n in numbers if budgets.results[n] == PLACEABLE):
             if budgets.remaining_seconds(number) <= 0:
                 everywhere = {}  # in doubt a node is open
+            if everywhere == {}:
                 break
             with budgets.trying(number):
                 job = WaitingJob(jobs[number].text, jobs[number].row, jobs[number].wants)
-                if everywhere is None:
-                    everywhere = slots.refusals(job)
-                else:
-                    for machine in everywhere.keys() & slots.admitting(job, everywhere):
-                        del everywhere[machine]
+                everywhere = slots.refusals(job, everywhere)
             budgets.results[number] = PLACEABLE
             if time.process_time() > ends:
                 return by_machine(refused), len(ordered) - place
-            if not everywhere:
-                break
         refused.setdefault(kind, everywhere or {})
     return by_machine(refused), 0
 
@@ -301,7 +272,7 @@ class PendingJob:
     @cached_property
     def wants(self) -> list[str]:
         """Clauses of its Requirements."""
-        return [clause.text for clause in clauses_of(self.row)]
+        return list(dict.fromkeys(clause.text for clause in ad_rows.clauses_of(self.row)))
 
 
 class Machines:
@@ -320,27 +291,24 @@ class Machines:
         ``attributes`` and ``over`` are as of `affordable_words`: jobs that look at other attributes
         are not tried.
         """
-        self.attributes, self.over = affordable_words((job.words for job in jobs), users)
-        requests = (_REQUEST.fullmatch(word) for word in {*self.attributes, *of_jobs, *_REQUESTS})
+        self.attributes, self.over = accounts.affordable_words((job.words for job in jobs), users)
+        requests = map(_REQUEST.fullmatch, {*self.attributes, *of_jobs, *_REQUESTS})
         totals = (f"TotalSlot{match[1]}" for match in requests if match)
-        names = filter(_ATTRIBUTE.fullmatch, self.attributes)
+        asked = filter(_ATTRIBUTE.fullmatch, self.attributes)
         # Nodes have most texts in common, and one string is enough for all.
         self.rows = [
             {sys.intern(name): sys.intern(text) for name, text in row_of(ad).items()}
-            for ad in look([*_OF_ANY_SLOT, *totals, *names])
+            for ad in look([*_OF_ANY_SLOT, *totals, *asked])
         ]
         rows = [clocked(row, now) for row in self.rows]
-        slots = [(row, policy_of(row, of_jobs), ()) for row in rows]
-        self._slots = SlotGroups(slots, stepped)
+        self._slots = SlotGroups([(row, policy_of(row, of_jobs), ()) for row in rows], stepped)
         unsure = frozenset().union(*map(unsure_of, rows))
         self._moments = frozenset().union(*map(moments, rows))
         """Points in time, which the slots renew."""
-        reached = {
-            name: self._slots.reached([name]) for name in self.attributes.union(self._slots.texts)
-        }
-        self._on_time = ON_TIME.union(
-            name for name, words in reached.items() if not ON_TIME.isdisjoint(words)
-        )
+        names = self.attributes.union(self._slots.texts)
+        reached = {name: self._slots.reached([name]) for name in names}
+        late = (name for name, words in reached.items() if not ON_TIME.isdisjoint(words))
+        self._on_time = ON_TIME.union(late)
         self._momentary = frozenset(
             name
             for name, words in reached.items()
@@ -348,48 +316,36 @@ class Machines:
             or (name in self._on_time and not self._moments.isdisjoint(words))
         )
 
-    def could_run(self, job: PendingJob, *, at_any_time: bool = False) -> bool:
-        """True if some slot could run a job when nothing runs there, or if that is not certain.
-
-        Without clauses on time if ``at_any_time``.
-        """
-        ad, join = _ad_of(job, self._clauses(job)), _JOIN if at_any_time else _NOW
-        tree = expression(join)
+    def result_of(self, job: PendingJob) -> int:
+        """Result of a job: `PLACEABLE` if an empty slot could run it, or if that is not certain."""
+        ad = self._ad_of(job)
         slots = self._slots.of(self._slots.reached(job.words) - self._momentary)
-        for place, slot in enumerate(slots):
-            if not is_refusal(value_of(tree, ad, slot.ad)):
-                slots.insert(0, slots.pop(place))  # the next job may match it too
-                return True
-        return False
+        for join, result in ((_NOW, PLACEABLE), (_JOIN, LATER)):
+            tree = expression(join)
+            for place, slot in enumerate(slots):
+                if not is_refusal(value_of(tree, ad, slot.ad)):
+                    slots.insert(0, slots.pop(place))  # the next job may match it too
+                    return result
+        return UNPLACEABLE
 
-    def _clauses(self, job: PendingJob) -> dict[str, bool]:
-        """Clauses of a job, True with those on time; without those on the moment."""
-        clauses = {}
+    def _ad_of(self, job: PendingJob) -> Any:
+        """Ad in which lasting clauses, and those on time, have names; others do not count."""
+        parts: dict[str, list[str]] = {WANTS: [], DUE: []}
         for clause in job.wants:
             reached = names_reached(words_of_text(clause), job.row)
             is_on_time = not self._on_time.isdisjoint(reached)
             aged = is_on_time and not self._moments.isdisjoint(reached)
-            if self._momentary.isdisjoint(reached) and not aged:
-                clauses[clause] = is_on_time
-        return clauses
-
-
-def _ad_of(job: PendingJob, clauses: Mapping[str, bool]) -> Any:
-    """Ad for trials, in which clauses that count have names: the lasting, those on time."""
-    parts: dict[str, list[str]] = {WANTS: [], DUE: []}
-    for clause, is_on_time in clauses.items():
-        parts[DUE if is_on_time else WANTS].append(f"({clause})")
-        if is_on_time:  # no time brings an attribute that it lacks
-            ways = (f"({way}) isnt undefined" for way in alternatives(clause))
-            parts[WANTS].append(f"({' || '.join(ways)})")
-    return ad_of_long(long_of({**job.row, **_joined(parts)}))
+            if aged or not self._momentary.isdisjoint(reached):
+                continue
+            parts[DUE if is_on_time else WANTS].append(f"({clause})")
+            if is_on_time:  # no time brings an attribute that it lacks
+                ways = (f"({way}) isnt undefined" for way in alternatives(clause))
+                parts[WANTS].append(f"({' || '.join(ways)})")
+        return ad_of_long(long_of({**job.row, **_joined(parts)}))
 
 
 def _joined(parts: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: " && ".join(part) or "true" for name, part in parts.items()}
-
-
-# ---- what slots ask of jobs
 
 
 @lru_cache(maxsize=100_000)
@@ -407,17 +363,17 @@ def policy_of(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
     at an attribute that the slot lacks is left out: the slot may lack it for a moment. So is one on
     an attribute that is not ``of_jobs``, which are those that jobs tell, in lower case.
     """
-    free, unsure = emptied(row), unsure_of(row)
+    free, unsure = ad_rows.emptied(row), unsure_of(row)
     aged = moments(free)
     parts: dict[str, list[str]] = {ACCEPTS: [], OPEN: []}
-    seen = set(resources_of(row))
+    seen = set(ad_rows.resources_of(row))
     for clause in clauses_in(free):
         if clause.code not in ("site-start", "slot-requirements"):
             continue
         on_time = not ON_TIME.isdisjoint(clause.of_slot | clause.words)
         momentary = (
             any(is_momentary(name) or name in unsure for name in clause.of_slot)
-            or not FUNCTIONS.isdisjoint(clause.words)
+            or not ad_rows.FUNCTIONS.isdisjoint(clause.words)
             or (on_time and not aged.isdisjoint(clause.of_slot))
         )
         asks = (clause.of_job or on_time) and not momentary
@@ -432,7 +388,6 @@ def unsure_of(row: AdRow) -> frozenset[str]:
 
     Resources of which it does not say how much it has in all, and a local time that stands still.
     """
-    local = (name for name in _LOCAL_TIME if LITERAL.fullmatch(row.get(name, "0")))
-    return frozenset(
-        [*(name for name in resources_of(row) if f"totalslot{name}" not in row), *local]
-    )
+    local = (name for name in _LOCAL_TIME if ad_rows.LITERAL.fullmatch(row.get(name, "0")))
+    unknown = (name for name in ad_rows.resources_of(row) if f"totalslot{name}" not in row)
+    return frozenset([*unknown, *local])

@@ -13,30 +13,9 @@ from functools import partial
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple, Optional
 
-from sharectl.condor import node_ads
+from sharectl.condor import daemons, node_ads
 from sharectl.condor.ads import MAX_TEXT, evaluated, number, sequence, text, whole
-from sharectl.condor.daemons import (
-    collector,
-    collector_answer,
-    locations,
-    query,
-    schedd_questions,
-    slots,
-    slots_in_parts,
-)
-from sharectl.condor.node_ads import (
-    InControl,
-    Met,
-    code_of,
-    deaf_code,
-    facts_of,
-    flag,
-    has_target,
-    in_control,
-    machine_of,
-    met_by,
-    obedience_of,
-)
+from sharectl.condor.daemons import collector, collector_answer, slots
 from sharectl.model import (
     DEFAULT_NODE_CORES,
     OTHER,
@@ -56,16 +35,10 @@ from sharectl.plan.nodes import NEVER_RAN, NO_SNIPPET, STALE, NodesConfig, never
 from sharectl.plan.waits import NodeCores
 from sharectl.shares.demand import Request, job_waits, pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
+from sharectl.snapshot import schedd_jobs
 from sharectl.snapshot.job_trials import TRIAL_SECONDS, Trial, ask_both, tried
 from sharectl.snapshot.requests import Requests, sizes_on_slots, users_of
-from sharectl.snapshot.schedd_jobs import (
-    JobKind,
-    JobShape,
-    ScheddJobs,
-    Shapes,
-    count_pending,
-    shapes_of,
-)
+from sharectl.snapshot.schedd_jobs import JobKind, JobShape, ScheddJobs, Shapes
 from sharectl.words import counted as number_of
 from sharectl.words import printable
 
@@ -74,27 +47,11 @@ MOST_PENDING_CORES = 8
 MOST_OTHERS = 10
 """Parts of `OTHER` that a snapshot names: users can write any number of them."""
 
-PROJECTION = [
-    *node_ads.PROJECTION,
-    "t1_TargetSequence",
-    "State",
-    "Draining",
-    "Memory",
-    "TotalSlotMemory",
-    "TotalMemory",
-    "TotalCpus",
-    "t1_wn_hs06",
-    "AccountingGroup",
-    "JobStart",
-    "EnteredCurrentState",
-    "ChildAccountingGroup",
-    "ChildMemory",
-    "ChildJobStart",
-    "ChildEnteredCurrentState",
-]
-
-
-# ---- collector
+_OF_JOBS = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
+"""Attributes of a claimed slot; a partitionable one has them as lists, with Child before them."""
+_OF_SLOTS = ("State", "Draining", "TotalSlotMemory", "TotalCpus", "t1_wn_hs06", "t1_TargetSequence")
+_OF_CHILDREN = [f"Child{name}" for name in _OF_JOBS]
+PROJECTION = sorted({*node_ads.PROJECTION, *_OF_SLOTS, *_OF_JOBS, *_OF_CHILDREN})
 
 
 class CollectorAnswer(NamedTuple):
@@ -116,20 +73,19 @@ class CollectorAnswer(NamedTuple):
 def read_collector(collector: Any, access: CondorPool, now: int) -> CollectorAnswer:
     """Answer of a collector of the bindings at Unix time ``now``."""
     ads = slots(collector, projection=["Machine"])
-    met = met_by(collector, access.nodes)
-    itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
-    machines = machines_of(map(machine_of, ads), access, met)
+    met = node_ads.met_by(collector, access.nodes)
+    itself = daemons.query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
+    machines = machines_of(map(node_ads.machine_of, ads), access, met)
     nodes: list[Node] = []
     running: list[RunningJobs] = []
     held_cores: Counter[Optional[str]] = Counter()
     most_cores = 1
-    for ads in slots_in_parts(collector, sorted(machines.names), PROJECTION):
+    for ads in daemons.slots_in_parts(collector, sorted(machines.names), PROJECTION):
         nodes += nodes_of(ads, access, machines, now)
-        for account, job in chain.from_iterable(
-            _jobs_in(ad, access, machines.names, now) for ad in ads
-        ):
-            running.append(job)
-            held_cores[account] += job.cores
+        for ad in ads:
+            for account, job in _jobs_in(ad, access, machines.names, now):
+                running.append(job)
+                held_cores[account] += job.cores
         most_cores = max(most_cores, *(_amount(ad, "TotalSlotCpus") for ad in ads), 1)
         ads.clear()
     if not (access.true_sizes and nodes):
@@ -139,16 +95,14 @@ def read_collector(collector: Any, access: CondorPool, now: int) -> CollectorAns
         running=tuple(zip(*running)),
         held_cores=held_cores,
         most_cores=most_cores,
-        schedds=tuple(locations(collector, "Schedd")),
+        schedds=tuple(daemons.locations(collector, "Schedd")),
         started_at=max(map(started_at, itself), default=0),
     )
 
 
 def started_at(ad: Any) -> int:
-    """Unix seconds; 0 if unknown.
-
-    A collector's ad has no DaemonStartTime, but its age and when that was noted.
-    """
+    """Unix seconds; 0 if unknown."""
+    # It has no DaemonStartTime, but its age and when that was noted.
     noted, age = (whole(evaluated(ad, name), -1) for name in ("MonitorSelfTime", "MonitorSelfAge"))
     return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
 
@@ -158,13 +112,14 @@ class PoolMachines(NamedTuple):
 
     names: Mapping[str, str]
     """Host name -> name of the node."""
-    control: InControl
+    control: node_ads.InControl
 
 
-def machines_of(machines: Iterable[str], access: CondorPool, met: Met) -> PoolMachines:
+def machines_of(machines: Iterable[str], access: CondorPool, met: node_ads.Met) -> PoolMachines:
     """PoolMachines of these host names; ``met`` are those that meet each constraint."""
     names = node_names(filter(None, machines))
-    return PoolMachines(names, in_control(access.nodes, names, met, observes=access.observes))
+    control = node_ads.in_control(access.nodes, names, met, observes=access.observes)
+    return PoolMachines(names, control)
 
 
 def nodes_of(
@@ -176,12 +131,13 @@ def nodes_of(
     for machine, slot_ads in sorted(_by_machine(ads).items()):
         if machine not in names:
             continue
-        facts = [facts_of(ad, now, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
-        obeyed, refusal = obedience_of(facts)
-        deaf = deaf_code(facts)
+        facts = [node_ads.facts_of(ad, now, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
+        obeyed, refusal = node_ads.obedience_of(facts)
+        deaf = node_ads.deaf_code(facts)
         if machine in control.bypassed and deaf in (None, STALE):
             deaf = NO_SNIPPET
         hs06_per_core, published = _hs06_per_core(slot_ads[0], access)
+        memory = (_amount(ad, "TotalSlotMemory") or _amount(ad, "Memory") for ad in slot_ads)
         nodes.append(
             Node(
                 name=names[machine],
@@ -189,9 +145,7 @@ def nodes_of(
                 cores=sum(_amount(ad, "TotalSlotCpus") for ad in slot_ads),
                 hs06_per_core=hs06_per_core,
                 controlled=machine in control.controlled,
-                memory_mib=sum(
-                    _amount(ad, "TotalSlotMemory") or _amount(ad, "Memory") for ad in slot_ads
-                ),
+                memory_mib=sum(memory),
                 reserved=machine in control.reserved,
                 draining=any(slot.is_draining for slot in facts),
                 obeyed_sequence=obeyed,
@@ -210,7 +164,7 @@ def nodes_of(
 def _by_machine(ads: Iterable[Any]) -> dict[str, list[Any]]:
     by_machine: defaultdict[str, list[Any]] = defaultdict(list)
     for ad in ads:
-        by_machine[machine_of(ad)].append(ad)
+        by_machine[node_ads.machine_of(ad)].append(ad)
     return by_machine
 
 
@@ -232,31 +186,25 @@ def _jobs_in(
 
     ``names`` is host name -> name of the node, ``now`` Unix time.
     """
-    attributes = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
     rows: Iterable[Sequence[Any]] = ()
-    if flag(ad, "PartitionableSlot") or sequence(evaluated(ad, "ChildCpus")):
-        rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in attributes))
+    if node_ads.flag(ad, "PartitionableSlot") or sequence(evaluated(ad, "ChildCpus")):
+        rows = zip_longest(*(sequence(evaluated(ad, name)) for name in _OF_CHILDREN))
     elif evaluated(ad, "State") == "Claimed":
-        rows = [[evaluated(ad, name) for name in attributes]]
-    machine, (hs06_per_core, _) = machine_of(ad), _hs06_per_core(ad, access)
+        rows = [[evaluated(ad, name) for name in _OF_JOBS]]
+    machine, (hs06_per_core, _) = node_ads.machine_of(ad), _hs06_per_core(ad, access)
     for cores, group, start, entered, memory in rows:
         since = whole(start, 0) or whole(entered, 0)
         # One string for the jobs of a group, of which there are a hundred thousand.
         account = sys.intern(group[:MAX_TEXT]) if isinstance(group, str) else None
-        yield (
-            account,
-            RunningJobs(
-                node=names.get(machine, machine.partition(".")[0]),
-                group=group_of(account, access.groups),
-                cores=whole(cores, 1, 1),
-                hs06_per_core=hs06_per_core,
-                seconds=max(0, now - since) if since else 0,
-                memory_mib=whole(memory, 0),
-            ),
+        job = RunningJobs(
+            node=names.get(machine, machine.partition(".")[0]),
+            group=group_of(account, access.groups),
+            cores=whole(cores, 1, 1),
+            hs06_per_core=hs06_per_core,
+            seconds=max(0, now - since) if since else 0,
+            memory_mib=whole(memory, 0),
         )
-
-
-# ---- pool
+        yield account, job
 
 
 @dataclass(frozen=True)
@@ -275,12 +223,8 @@ class CondorPool:
 
     def snapshot(self, now: int) -> Snapshot:
         """Snapshot of the pool; see `sharectl.cycle.ports.Pool`."""
-        pool = self.pool
-        answer = collector_answer(
-            pool.collector,
-            pool.collector_deadline_seconds,
-            partial(read_collector, access=self, now=now),
-        )
+        pool, read = self.pool, partial(read_collector, access=self, now=now)
+        answer = collector_answer(pool.collector, pool.collector_deadline_seconds, read)
         answered: Optional[CollectorAnswer] = answer.value
         if answered is None:
             return Snapshot(now, (), (), (), (answer.source,))
@@ -297,11 +241,9 @@ class CondorPool:
         pending = self._pending(jobs, trial, requests)
         waits = (
             job._replace(group=group, cores=cores)
-            for schedd in jobs
-            for job in schedd.waits
-            for group, cores, _ in requests.shares(
-                JobKind(job.group, job.cores, 0, job.request), 1, of_one_size=True
-            )
+            for job in chain.from_iterable(schedd.waits for schedd in jobs)
+            for kind in [JobKind(job.group, job.cores, 0, job.request)]
+            for group, cores, _ in requests.shares(kind, 1, of_one_size=True)
         )
         unplaceable = (
             UnplaceableJobs(group, cores, shape.jobs, shape.example, later)
@@ -328,24 +270,23 @@ class CondorPool:
     ) -> tuple[list[ScheddJobs], list[Source], Trial, Requests]:
         """Jobs, answers of schedds, asked at once, trial and requests of the pending jobs."""
         pool, schedds, most_cores = self.pool, answered.schedds, answered.most_cores
-        ask = partial(schedd_questions, schedds, pool.schedd_deadline_seconds)
-        plain = ask(partial(count_pending, most_cores=most_cores))
-        shaped = ask(partial(shapes_of, most_cores=most_cores))
+        ask = partial(daemons.schedd_questions, schedds, pool.schedd_deadline_seconds)
+        plain = ask(partial(schedd_jobs.count_pending, most_cores=most_cores))
+        shaped = ask(partial(schedd_jobs.shapes_of, most_cores=most_cores))
         answers, shapes = ask_both(plain, shaped if pool.demand == "placeable" else {})
 
         def look_again(projection: Sequence[str]) -> Iterable[Any]:
             machines = [node.machine for node in answered.nodes]
-            return chain.from_iterable(
-                slots_in_parts(collector(pool.collector), machines, projection)
-            )
+            asked = collector(pool.collector)
+            return chain.from_iterable(daemons.slots_in_parts(asked, machines, projection))
 
         seconds = pool.collector_deadline_seconds + TRIAL_SECONDS
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
         queues: list[Shapes] = [answer.value for answer in shapes if answer.value is not None]
+        every = [shape for queue in queues for shape in queue.shapes]
         kinds = {kind for schedd in jobs for kind in schedd.counted}
-        kinds |= {shape.kind for queue in queues for shape in queue.shapes}
-        open_requests = {kind.request for kind in kinds} - {""}
-        users = users_of(open_requests, (shape for queue in queues for shape in queue.shapes))
+        kinds.update(shape.kind for shape in every)
+        users = users_of({kind.request for kind in kinds} - {""}, every)
         sizes = sizes_on_slots(look_again, users, seconds) if users else {}
         nodes = {node.machine: node for node in answered.nodes}
         requests = Requests(sizes, nodes, most_cores, self._group)
@@ -356,12 +297,12 @@ class CondorPool:
             if name in nodes
         }
         present = {location["Name"].lower() for location in schedds}
-        absent = [
+        sources = [answer.source for answer in answers.values()]
+        sources += [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
             for name in pool.schedds
             if name.lower() not in present
         ]
-        sources = [*(answer.source for answer in answers.values()), *absent]
         return jobs, sources, trial, requests
 
     def _group(self, accounting_group: Optional[str]) -> str:
@@ -370,9 +311,7 @@ class CondorPool:
     def _pending(
         self, answers: Iterable[ScheddJobs], trial: Trial, requests: Requests
     ) -> tuple[PendingJobs, ...]:
-        counted: Counter[Request] = Counter()
-        late: Counter[Request] = Counter()
-        unplaceable: Counter[Request] = Counter()
+        counted, late, unplaceable = (Counter[Request]() for _ in range(3))
         without_demand = (*trial.unplaceable, *trial.later, *trial.over)
         nowhere = {shape.kind.request for shape in without_demand} - {""}
         for answer in answers:
@@ -380,7 +319,7 @@ class CondorPool:
                 for kind, jobs in jobs_by_kind.items():
                     of_one_size = kind.request in nowhere
                     total.update(requests.shares(kind, jobs, of_one_size=of_one_size))
-        untried: Counter[Kind] = Counter()
+        untried = Counter[Kind]()
         for shape in without_demand:
             for request, jobs in requests.shares(shape.kind, shape.jobs, of_one_size=True).items():
                 if shape.over:
@@ -411,23 +350,18 @@ def _over_budget(shapes: Sequence[JobShape]) -> Optional[str]:
 
 
 def others(
-    groups: Container[str],
-    cores: Counter[Optional[str]],
-    answers: Iterable[ScheddJobs],
+    groups: Container[str], cores: Counter[Optional[str]], answers: Iterable[ScheddJobs]
 ) -> tuple[OtherJobs, ...]:
     """Largest parts of `OTHER`, at most `MOST_OTHERS`; ``cores`` are held, by AccountingGroup."""
-    jobs: Counter[Optional[str]] = Counter()
-    for answer in answers:
-        for kind, count in answer.pending.items():
-            jobs[kind.account] += count
-    parts: dict[str, tuple[int, int]] = {}
-    for account in cores | jobs:
+    in_use, waiting = Counter[str](), Counter[str]()
+    for account, held in cores.items():
         if group_of(account, groups) == OTHER:
-            name = first_part(account)
-            in_use, waiting = parts.get(name, (0, 0))
-            parts[name] = (in_use + cores[account], waiting + jobs[account])
-    largest = sorted(parts, key=lambda name: (-parts[name][0], -parts[name][1], name))
-    return tuple(OtherJobs(name, *parts[name]) for name in largest[:MOST_OTHERS])
+            in_use[first_part(account)] += held
+    for kind, jobs in (pair for answer in answers for pair in answer.pending.items()):
+        if group_of(kind.account, groups) == OTHER:
+            waiting[first_part(kind.account)] += jobs
+    names = sorted({**in_use, **waiting}, key=lambda name: (-in_use[name], -waiting[name], name))
+    return tuple(OtherJobs(name, in_use[name], waiting[name]) for name in names[:MOST_OTHERS])
 
 
 def node_names(machines: Iterable[str]) -> dict[str, str]:
@@ -440,10 +374,8 @@ def node_names(machines: Iterable[str]) -> dict[str, str]:
 def _knows_nothing(answered: CollectorAnswer) -> str:
     kinds = (("execute point", answered.nodes), ("schedd", answered.schedds))
     unknown = " and no ".join(kind for kind, ads in kinds if not ads)
-    return (
-        f"it knows no {unknown}; see condor_status -any, or wait for their next updates if it "
-        "has just started"
-    )
+    remedy = "see condor_status -any, or wait for their next updates if it has just started"
+    return f"it knows no {unknown}; {remedy}"
 
 
 _OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlReason")
@@ -473,18 +405,19 @@ class NodeRow(NamedTuple):
 
 def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
     """Row of each node that a collector of the bindings knows, by name."""
-    met = met_by(collector, access.nodes)
+    met = node_ads.met_by(collector, access.nodes)
     ads = slots(collector, projection=["Machine"])
-    machines = machines_of(map(machine_of, ads), access, met)
+    machines = machines_of(map(node_ads.machine_of, ads), access, met)
     rows: list[NodeRow] = []
-    for ads in slots_in_parts(collector, sorted(machines.names), PROJECTION):
+    for ads in daemons.slots_in_parts(collector, sorted(machines.names), PROJECTION):
         nodes = nodes_of(ads, access, machines, now)
         never = never_steered({n.name: NodeCores(n) for n in nodes}, access.nodes.controlled)
         by_machine = _by_machine(ads)
         for node in nodes:
             slot_ads = by_machine[node.machine]
-            codes = [code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
+            codes = [node_ads.code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
             code = next(filter(None, codes), None)
+            versions = (text(evaluated(ad, "t1_SharectlVersion")) for ad in slot_ads)
             rows.append(
                 NodeRow(
                     node=node.name,
@@ -492,7 +425,7 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
                     controlled=node.controlled,
                     reserved=node.reserved,
                     snippet=any(name in ad for ad in slot_ads for name in _OF_THE_SNIPPET),
-                    version=_version(slot_ads) if code is not None else None,
+                    version=version_of(next(filter(None, versions), None)) if code else None,
                     job_ctl=code,
                     target=_target(node.name, slot_ads, now),
                     reason=_reason(node, never.get(node.name), code),
@@ -508,15 +441,10 @@ def _reason(node: Node, never: Optional[str], code: Optional[str]) -> Optional[s
     return never or ("draining" if node.draining else node.refusal)
 
 
-def _version(ads: Iterable[Any]) -> str:
-    versions = (text(evaluated(ad, "t1_SharectlVersion")) for ad in ads)
-    return version_of(next(filter(None, versions), None))
-
-
 def _target(node: str, ads: Sequence[Any], now: int) -> Optional[Target]:
     """Target of the first slot that acts on one; what the ad lacks is ``?`` or 0."""
     for ad in ads:
-        if has_target(ad, now):
+        if node_ads.has_target(ad, now):
             groups = [text(group) or "?" for group in sequence(evaluated(ad, "t1_TargetGroups"))]
             cores = [whole(number, 0) for number in sequence(evaluated(ad, "t1_Targetcores"))]
             held_back, helped = (*groups, "?", "?")[:2]

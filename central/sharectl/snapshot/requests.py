@@ -11,13 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Callable, NamedTuple, Optional
 
-from sharectl.condor.accounts import (
-    OVER,
-    UNTRIED,
-    UserBudgets,
-    affordable_words,
-    answer_within,
-)
+from sharectl.condor import accounts
 from sharectl.condor.ad_rows import emptied, row_of
 from sharectl.condor.ads import ad_of_long, expression, value_of, whole
 from sharectl.condor.expressions import words_of_text
@@ -70,31 +64,25 @@ def sizes_on_slots(look: SlotQuery, requests: Mapping[str, str], deadline_second
     users = [requests[request] or request for request in ordered]
     evaluate = partial(_evaluate_all, look, ordered, users)
     none = dict[str, Sequence[SizeOnSlots]]()
-    return answer_within(UserBudgets(users), evaluate, deadline_seconds, none)[0]
+    return accounts.answer_within(accounts.UserBudgets(users), evaluate, deadline_seconds, none)[0]
 
 
 def _evaluate_all(
-    look: SlotQuery, requests: Sequence[str], users: Sequence[str], budgets: UserBudgets
+    look: SlotQuery, requests: Sequence[str], users: Sequence[str], budgets: accounts.UserBudgets
 ) -> dict[str, Sequence[SizeOnSlots]]:
     """Sizes of all requests; one that costs too much ends this process."""
     words = [frozenset().union(*map(words_of_text, row_of(text).values())) for text in requests]
-    slots = _slots(look, words, users)
+    names, _ = accounts.affordable_words(words, users)
+    ads = look([*_OF_ANY_SLOT, *names, *(f"TotalSlot{name}" for name in names)])
+    slots = SlotGroups((emptied(row_of(ad)), {}, ()) for ad in ads)
     sizes: dict[str, Sequence[SizeOnSlots]] = {}
     for number, request in enumerate(requests):
-        if budgets.results[number] != OVER and budgets.remaining_seconds(number) > 0:
+        if budgets.results[number] != accounts.OVER and budgets.remaining_seconds(number) > 0:
             with budgets.trying(number):
                 kinds = slots.of(slots.reached(words[number]) | {"totalslotcpus"})
                 sizes[request] = _sizes(ad_of_long(request), kinds)
-            budgets.results[number] = UNTRIED
+            budgets.results[number] = accounts.UNTRIED
     return {request: several for request, several in sizes.items() if several}
-
-
-def _slots(look: SlotQuery, words: Iterable[frozenset[str]], users: Iterable[str]) -> SlotGroups:
-    """Slots when nothing runs there, with the attributes of ``words``, of requests of ``users``."""
-    names, _ = affordable_words(words, users)
-    totals = (f"TotalSlot{name}" for name in names)
-    ads = look([*_OF_ANY_SLOT, *names, *totals])
-    return SlotGroups((emptied(row_of(ad)), {}, ()) for ad in ads)
 
 
 def _sizes(job: Any, slots: Iterable[SlotGroup]) -> Sequence[SizeOnSlots]:
@@ -148,8 +136,7 @@ class Requests(NamedTuple):
             return {fits[-1][2]: jobs}
         nowhere = not fits[-1][0]
         weights = {place: row[1] if nowhere else row[0] for place, row in enumerate(fits)}
-        shared = shared_out(jobs, weights)
-        return {fits[place][2]: share for place, share in shared.items()}
+        return {fits[place][2]: share for place, share in shared_out(jobs, weights).items()}
 
     def closed(self, kinds: Iterable[JobKind]) -> dict[str, tuple[ClosedTo, ...]]:
         """Host name -> jobs of ``kinds`` that come to another size there; see `Node.closed`."""

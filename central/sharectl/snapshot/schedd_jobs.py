@@ -14,18 +14,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import ceil
 from typing import Any, NamedTuple, Optional
 
+from sharectl.condor import daemons
 from sharectl.condor.accounts import ACCOUNT, charged
 from sharectl.condor.ad_rows import LITERAL, AdRow, row_of, seen_by
 from sharectl.condor.ads import account, classads, evaluated, number, quoted, text, whole
-from sharectl.condor.daemons import (
-    CLUSTER,
-    NO_SLOT,
-    PARALLEL,
-    autoclusters,
-    dedicated,
-    factories,
-    grouped,
-)
+from sharectl.condor.daemons import CLUSTER, NO_SLOT, PARALLEL
 from sharectl.model import IN_SLOTS
 from sharectl.shares.demand import STARTED_SECONDS, JobWait, shared_out
 
@@ -51,10 +44,7 @@ COUNTED_KEYS = (
     "JobStatus", "JobUniverse", "MaxHosts", "AccountingGroup", "RequestCpus", "RequestMemory"
 )  # fmt: skip
 MOST_ROWS = 2000
-"""Rows of an answer. Where each job has a RequestMemory of its own, there is a row a job.
-
-Beyond so many the jobs are counted without memory, which is that of a sample then.
-"""
+"""Rows of an answer; beyond so many, jobs are counted without memory, and a sample tells theirs."""
 ALL_TELL_JOBS = 1000
 """Pending jobs that all tell their waiting times."""
 MEMORY_SAMPLE_JOBS = 2000
@@ -113,10 +103,10 @@ class ScheddJobs(NamedTuple):
 
 def count_pending(schedd: Any, _name: str, most_cores: int) -> ScheddJobs:
     """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
-    rows = grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
+    rows = daemons.grouped(schedd, IS_PENDING, COUNTED_KEYS, MOST_ROWS)
     counted = counted_kinds(charged(rows), most_cores)
     if len(rows) >= MOST_ROWS:
-        rows = grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1])
+        rows = daemons.grouped(schedd, IS_PENDING, COUNTED_KEYS[:-1])
         without = counted_kinds(charged(rows), most_cores)
         every = max(1, sum(without.values()) // MEMORY_SAMPLE_JOBS)
         constraint = f"{IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
@@ -141,7 +131,7 @@ def with_memory(counted: Mapping[JobKind, int], sample: Mapping[JobKind, int]) -
 
 def counted_jobs(schedd: Any, counted: Counter[JobKind], most_cores: int) -> ScheddJobs:
     """Pending jobs by kind, with late ones and a sample of waiting times."""
-    late = late_jobs(charged(factories(schedd)), most_cores)
+    late = late_jobs(charged(daemons.factories(schedd)), most_cores)
     return ScheddJobs(counted, sampled_waits(schedd, counted, most_cores), late)
 
 
@@ -163,14 +153,13 @@ def number_in(row: Any) -> int:
 def late_jobs(clusters: Iterable[Any], most_cores: int) -> Counter[JobKind]:
     """Jobs that a factory makes as soon as others of its cluster start (max_idle), by kind.
 
-    Jobs that wait for others to end (max_materialize), or of a paused factory, are no demand, and
-    neither are those of a cluster in which the size of each job is another one.
+    Jobs that wait for others to end (max_materialize), of a paused factory, or of a cluster in
+    which the size of each job is another one, are no demand.
     """
     late: Counter[JobKind] = Counter()
     for ad in clusters:
-        total, made, limit, present, step, items = (
-            whole(evaluated(ad, name), 0) for name in _OF_FACTORIES
-        )
+        numbers = (whole(evaluated(ad, name), 0) for name in _OF_FACTORIES)
+        total, made, limit, present, step, items = numbers
         jobs = max(0, (total or step * max(1, items)) - made)
         stopped = evaluated(ad, "JobFactoryPaused") or evaluated(ad, "JobMaterializeMaxIdle") == 0
         if "RequestCpus" in ad and not stopped and evaluated(ad, "JobUniverse") not in NO_SLOT:
@@ -194,9 +183,8 @@ def sampled_waits(
     names = {name for kind in counted if kind.request for name in row_of(kind.request)}
     projection = list(dict.fromkeys((*_WAIT_PROJECTION, *sorted(names)[:MOST_REQUEST_NAMES])))
     try:
-        ads = schedd.query(
-            constraint=f"({wanted}) && {_IN_SLOTS}", projection=projection, limit=MOST_SAMPLED
-        )
+        wanted = f"({wanted}) && {_IN_SLOTS}"
+        ads = schedd.query(constraint=wanted, projection=projection, limit=MOST_SAMPLED)
     except Exception:  # noqa: BLE001 - waiting times are unknown then, and nothing hangs on them
         return ()
     # Of the jobs that were cut off nobody knows which they are.
@@ -224,21 +212,16 @@ def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> I
             # The step is that of the request itself, which may count as less.
             cores = evaluated(ad, "RequestCpus")
             step = steps.get(cores if type(cores) is int else 0, steps.get(0, 1))
-            yield JobWait(
-                account(ad.get("AccountingGroup")) or "",
-                _requested(ad, most_cores),
-                started,
-                max(0, (began if started else at) - submitted),
-                1 if started else step,
-                request_of(ad),
-            )
+            kind, seconds = kind_of(ad, most_cores), max(0, (began if started else at) - submitted)
+            jobs = 1 if started else step
+            yield JobWait(kind.account or "", kind.cores, started, seconds, jobs, kind.request)
 
 
 def kind_of(ad: Any, most_cores: int) -> JobKind:
     """Kind of a job, or of jobs that were grouped."""
+    cores = whole_cores(evaluated(ad, "RequestCpus"), most_cores) or 1
     memory_mib = counted_memory_mib(whole(evaluated(ad, "RequestMemory"), 0))
-    group = account(ad.get("AccountingGroup"))
-    return JobKind(group, _requested(ad, most_cores), memory_mib, request_of(ad))
+    return JobKind(account(ad.get("AccountingGroup")), cores, memory_mib, request_of(ad))
 
 
 def request_of(ad: Any) -> str:
@@ -263,13 +246,6 @@ def whole_cores(value: Any, most_cores: int) -> Optional[int]:
     cores = number(value, -1.0, 0.0, sys.float_info.max)
     return None if cores < 0 else max(1, min(ceil(cores), most_cores))
 
-
-def _requested(ad: Any, most_cores: int) -> int:
-    """Cores that a job requests without a slot, from 1 to ``most_cores``; 1 if unknown."""
-    return whole_cores(evaluated(ad, "RequestCpus"), most_cores) or 1
-
-
-# ---- shapes
 
 MOST_SHAPE_ROWS = 4000
 """Of an answer of a schedd."""
@@ -321,9 +297,8 @@ class Shapes(NamedTuple):
 def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
     """Shapes of the pending jobs of a schedd of the bindings, and its jobs if no row is cut off.
 
-    They are its autoclusters, which HTCondor makes of jobs with equal significant attributes: all
-    that START of any node and Requirements of the jobs look at. Jobs that no negotiator has seen
-    yet have none, and count as before.
+    They are its autoclusters: jobs with equal attributes of all that START of any node and
+    Requirements of the jobs look at. Jobs that no negotiator has seen yet have none.
     """
     rows, more, complete = _rows(schedd)
     written = {id(row): row_of(row) for row in rows}
@@ -336,7 +311,7 @@ def shapes_of(schedd: Any, name: str, most_cores: int) -> Shapes:
     )
     short = (row for row in seen if id(row) not in long)
     numbers = (row[CLUSTER] for row in short if type(row.get(CLUSTER)) is int)
-    clusters = {ad.get(CLUSTER): row_of(ad) for ad in autoclusters(schedd, numbers)}
+    clusters = {ad.get(CLUSTER): row_of(ad) for ad in daemons.autoclusters(schedd, numbers)}
     named = (row[_ATTRIBUTES] for row in seen if _ATTRIBUTES in row)
     attributes = [frozenset(str(names).lower().split(",")) for names in named]
     shapes = [
@@ -360,7 +335,7 @@ def _rows(schedd: Any) -> tuple[list[Any], set[str], bool]:
     while True:
         others = "".join(f" && {USER} =!= {quoted(user)}" for user in sorted(more))
         keys = [*COUNTED_KEYS, CLUSTER, _ATTRIBUTES, USER]
-        page = grouped(schedd, f"{IS_PENDING}{others}", keys, MOST_SHAPE_ROWS)
+        page = daemons.grouped(schedd, f"{IS_PENDING}{others}", keys, MOST_SHAPE_ROWS)
         complete = len(page) < MOST_SHAPE_ROWS
         of_users = Counter(filter(None, map(user_of, page)))
         if complete or not of_users or len(more) >= MOST_CUT_USERS:
@@ -424,7 +399,7 @@ def _rest(
     jobs: Counter[tuple[str, JobKind]] = Counter()
     whose = " || ".join(f"{USER} =?= {quoted(user)}" for user in sorted(users))
     keys = [*COUNTED_KEYS[:-1], USER]
-    for row in charged(grouped(schedd, f"{IS_PENDING} && ({whose})", keys)):
+    for row in charged(daemons.grouped(schedd, f"{IS_PENDING} && ({whose})", keys)):
         if row.get("JobUniverse") not in NO_SLOT:
             jobs[user_of(row), _without_memory(kind_of(row, most_cores))] += number_in(row)
     for shape in shapes:
@@ -444,12 +419,10 @@ def _shape(row: Any, texts: AdRow, cluster: AdRow, schedd: str, most_cores: int)
     """
     if row.get("JobUniverse") == PARALLEL:
         # No negotiator sees these jobs, but requests of their dedicated scheduler.
-        wanted = dedicated(schedd, cluster.get("requirements", "true"))
+        wanted = daemons.dedicated(schedd, cluster.get("requirements", "true"))
         cluster = {**texts, **cluster, "requirements": wanted}
     example = _JOB_ID.search(str(row.get("JobIds"))[:100])
-    same = all(
-        cluster.get(name, text) == text for name, text in texts.items() if name not in _OF_ROWS
-    )
+    same = all(cluster.get(name, texts[name]) == texts[name] for name in texts.keys() - _OF_ROWS)
     ad = "\n".join(f"{key} = {cluster[key]}" for key in sorted(cluster.keys() - _OF_ROWS))
     is_long = max(len(ad), *map(len, texts.values())) > MOST_CHARACTERS
     return JobShape(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
-from sharectl.condor.ad_rows import LITERAL, AdRow, clauses_of, long_of, names_reached, seen_by
+from sharectl.condor import ad_rows
+from sharectl.condor.ad_rows import LITERAL, AdRow
 from sharectl.condor.ads import ad_of_long
 from sharectl.condor.expressions import code_of
 
@@ -41,8 +42,10 @@ def _clauses_in(
 ) -> tuple[SlotClause, ...]:
     texts = {**dict.fromkeys(names, ""), **dict(expressions)}
     return tuple(
-        SlotClause(clause.text, code_of(clause), *map(frozenset, seen_by(clause.text, texts)))
-        for clause in clauses_of(texts)
+        SlotClause(
+            clause.text, code_of(clause), *map(frozenset, ad_rows.seen_by(clause.text, texts))
+        )
+        for clause in ad_rows.clauses_of(texts)
     )
 
 
@@ -57,7 +60,7 @@ class SlotGroup:
     @cached_property
     def ad(self) -> Any:
         """Ad for trials."""
-        return ad_of_long(long_of(self.row))
+        return ad_of_long(ad_rows.long_of(self.row))
 
 
 class SlotGroups:
@@ -86,7 +89,7 @@ class SlotGroups:
 
     def reached(self, words: Iterable[str]) -> set[str]:
         """The words, and those of the attributes that they name, in turn."""
-        return names_reached(words, self.texts)
+        return ad_rows.names_reached(words, self.texts)
 
     def of(self, names: Collection[str]) -> list[SlotGroup]:
         """Kinds for jobs that look at these attributes, with the largest numbers of each kind."""

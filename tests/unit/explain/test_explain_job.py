@@ -16,7 +16,7 @@ import pytest
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import alternatives
 from sharectl.explain import job as law
-from sharectl.explain.job import Facts, Obstacle, RefusingTarget, SlotFinding, verdict
+from sharectl.explain.job import Obstacle, RefusingTarget, SlotFinding, verdict
 from sharectl.explain.job_ads import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id, match
 from sharectl.explain.turn import Prospect
 from sharectl.model import WaitTimes
@@ -168,8 +168,7 @@ def test_a_clause_is_shown_with_the_values_of_each_of_its_alternatives() -> None
 
 
 def test_a_node_counts_by_its_nearest_slot() -> None:
-    near = SlotFinding("a", job_accepts=True, slot_accepts=False, obstacles=(CPUS,))
-    far = SlotFinding("a", job_accepts=False, slot_accepts=False, obstacles=(CPUS, MEMORY))
+    near, far = finding("a", [CPUS]), replace(finding("a", [CPUS, MEMORY]), job_accepts=False)
     free = SlotFinding("b", job_accepts=True, slot_accepts=True)
     why = verdict([far, near, free])
     assert (why["code"], why["total"]) == ("could-now", 2)
@@ -263,11 +262,12 @@ FACTS = {**facts_of(JOB, "ap-1"), "requests": REQUESTS, "request_values": VALUES
 
 def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) -> SlotFinding:
     target = RefusingTarget("others", "alice", 0, "cms", 8) if KEPT_OUT in now else None
-    accepts = (True, False)
-    return SlotFinding(node, *accepts, tuple(now), tuple(empty), target, NOW + 600)
+    accepts, unread = (True, False), tuple[law.ClauseReading, ...]()
+    obstacles, lasting = (dict.fromkeys(several, unread) for several in (now, empty))
+    return SlotFinding(node, *accepts, obstacles, lasting, target, NOW + 600)
 
 
-def page(*findings: SlotFinding, facts: Facts = FACTS, group: str = "lhcb") -> Page:
+def page(*findings: SlotFinding, facts: law.Facts = FACTS, group: str = "lhcb") -> Page:
     why = verdict(findings)
     return job_page("6.1", NOW, why["code"], facts, JobReasons(why, None, group))
 
@@ -305,7 +305,7 @@ class Waiting(NamedTuple):
     """Match of a waiting job, and what else is known of it."""
 
     slots: Sequence[SlotFinding]
-    facts: Facts = NOTHING
+    facts: law.Facts = NOTHING
     order: Mapping[str, Any] = NOTHING
     prospect: Prospect = PROSPECT
 
@@ -321,8 +321,7 @@ WAITING = {
     "passed over for long": Waiting([FREE], {**REJECTED, "since": NOW - 720}, BEYOND, BLOCK),
     "passed over just now": Waiting([FREE], {**REJECTED, "since": NOW - 4}, BEYOND, BLOCK),
     "deferred": Waiting(
-        [replace(finding("wn-1", [CLOCK], [CLOCK]), opens_at=NOW + 60)],
-        {"deferred_to": NOW + 660},
+        [replace(finding("wn-1", [CLOCK], [CLOCK]), opens_at=NOW + 60)], {"deferred_to": NOW + 660}
     ),
     "grace beside full nodes": Waiting(
         [

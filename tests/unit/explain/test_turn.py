@@ -7,24 +7,9 @@ from typing import Any, Optional
 
 import pytest
 
+from sharectl.explain import turn as law
 from sharectl.explain.asks import group_of, sizes
-from sharectl.explain.turn import (
-    OLD_SECONDS,
-    AccountedGroup,
-    Limit,
-    NegotiatorFacts,
-    Prospect,
-    Submitter,
-    before,
-    cause,
-    group_in,
-    knobs_of,
-    limits_in,
-    parts_of,
-    prospect,
-    turn,
-    use_of,
-)
+from sharectl.explain.turn import AccountedGroup, Limit, NegotiatorFacts, Prospect, Submitter
 from sharectl.model import JobWaits, Target, WaitTimes
 from sharectl.plan.records import CycleRecord, NodeRecord
 from tests.fakes import NOW
@@ -43,7 +28,7 @@ def facts(*groups: AccountedGroup, **more: Any) -> NegotiatorFacts:
 
 
 def code(negotiator: NegotiatorFacts, submitter: str, *limits: str) -> Optional[str]:
-    why = cause(negotiator, submitter, "ap-1", limits_in(negotiator, limits))
+    why = law.cause(negotiator, submitter, "ap-1", law.limits_in(negotiator, limits))
     return why.code if why else None
 
 
@@ -99,15 +84,15 @@ def test_the_cause_is_the_negotiators(
 def test_a_submitter_is_charged_to_the_longest_group_that_is_there() -> None:
     groups = facts(group("cms", 0, 4), *INNER).groups
     names = ("cms.user.u", "cms.absent.user.u", "u")
-    assert [group_in(groups, name) for name in names] == ["cms.user", "cms", "<none>"]
+    assert [law.group_in(groups, name) for name in names] == ["cms.user", "cms", "<none>"]
 
 
 def test_limits_count_as_the_negotiator_counts_them() -> None:
-    assert parts_of("Licence, sw.x:2 a:0 b:-1 c:x 3d e.f.g h:1.5") == [
-        *(("licence", 1.0), ("sw.x", 2.0), ("a", 1.0), ("b", 1.0), ("c", 1.0), ("h", 1.5)),
+    assert law.parts_of("Licence, sw.x:2 a:0 b:-1 c:x 3d e.f.g h:1.5") == [
+        *(("licence", 1.0), ("sw.x", 2.0), ("a", 1.0), ("b", 1.0), ("c", 1.0), ("h", 1.5))
     ]
-    assert use_of(["licence", "Licence:2,b", "b"]) == {"licence": 3.0, "b": 2.0}
-    assert knobs_of("sw.x")[:2] == ("sw.x_LIMIT", "CONCURRENCY_LIMIT_DEFAULT_sw")
+    assert law.use_of(["licence", "Licence:2,b", "b"]) == {"licence": 3.0, "b": 2.0}
+    assert law.knobs_of("sw.x")[:2] == ("sw.x_LIMIT", "CONCURRENCY_LIMIT_DEFAULT_sw")
     knobs = {
         "LICENCE_LIMIT": "1",
         "Concurrency_Limit_Default_SW": "2",
@@ -116,7 +101,7 @@ def test_limits_count_as_the_negotiator_counts_them() -> None:
     }
     known = sizes(knobs, ["licence", "sw.x", "b", "other"])
     assert known == {"licence": 1.0, "sw.x": 2.0, "b": 9.0}
-    assert limits_in(facts(used={}), ["a"]) == [[Limit("a", 1.0, 0.0, None)]]
+    assert law.limits_in(facts(used={}), ["a"]) == [[Limit("a", 1.0, 0.0, None)]]
 
 
 def submitter(name: str, priority: float, **more: Any) -> Submitter:
@@ -134,22 +119,18 @@ def test_ceilings_and_who_is_before() -> None:
         submitter("full.any", 1.0),
         submitter("nobody", 1.0),
     )
-    groups = (
-        group("cms", 5, 10),
-        group("lhcb", 1, 10),
-        group("full", 2, 2, sort_key=0.0),
-    )
+    groups = (group("cms", 5, 10), group("lhcb", 1, 10), group("full", 2, 2, sort_key=0.0))
     idle = {person.name: 1 for person in people if person.name != "cms.done"}
     submitters = {person.name: person for person in people}
     negotiator = facts(*groups, submitters=submitters, idle_jobs=idle)
-    assert [other.name for other in before(negotiator, "CMS.own") or ()] == [
+    assert [other.name for other in law.before(negotiator, "CMS.own") or ()] == [
         "lhcb.any",
         "cms.better",
     ]
-    assert before(negotiator, "cms.unknown") is None
-    assert before(replace(negotiator, idle_jobs=None), "cms.own") is None
+    assert law.before(negotiator, "cms.unknown") is None
+    assert law.before(replace(negotiator, idle_jobs=None), "cms.own") is None
     job = {"submitter": "cms.own", "schedd": "ap-1"}
-    (first, _) = turn(negotiator, job, {"limits": []})["before"]
+    (first, _) = law.turn(negotiator, job, {"limits": []})["before"]
     assert (first["name"], first["idle_jobs"]) == ("lhcb.any", 1)
     assert code(negotiator, "cms.capped") == "at-ceiling"
     assert code(negotiator, "cms.own") is None
@@ -157,7 +138,7 @@ def test_ceilings_and_who_is_before() -> None:
 
 def test_without_any_answer_nothing_is_claimed() -> None:
     negotiator = NegotiatorFacts(problems=("negotiator: no answer",))
-    data = turn(negotiator, {"submitter": None, "schedd": "ap-1"}, {"limits": ["licence"]})
+    data = law.turn(negotiator, {"submitter": None, "schedd": "ap-1"}, {"limits": ["licence"]})
     assert (data["cause"], data["group"], data["before"]) == (None, None, None)
     assert data["limits"] == [{"name": "licence", "increment": 1.0, "used": None, "most": None}]
     assert data["problems"] == ["negotiator: no answer"]
@@ -193,14 +174,14 @@ RECORD = CycleRecord(
 
 
 def test_the_block_under_way_and_the_wait_of_its_like() -> None:
-    known = prospect(RECORD, "cms", 8, NOW)
+    known = law.prospect(RECORD, "cms", 8, NOW)
     assert (known.block_nodes, known.block_seconds) == (("wn-2", "wn-1"), 300.0)
     assert (known.started, known.share_hs06, known.over) == (TIMES, None, "")
-    assert prospect(replace(RECORD, observed=True), "cms", 8, NOW).block_nodes == ()
-    assert prospect(RECORD, "cms", 2, NOW).started is None
+    assert law.prospect(replace(RECORD, observed=True), "cms", 8, NOW).block_nodes == ()
+    assert law.prospect(RECORD, "cms", 2, NOW).started is None
 
 
 def test_an_old_cycle_or_none_says_nothing_of_now() -> None:
-    assert prospect(None, "cms", 8, NOW).problem
-    assert prospect(RECORD, "cms", 8, NOW + OLD_SECONDS).problem
+    assert law.prospect(None, "cms", 8, NOW).problem
+    assert law.prospect(RECORD, "cms", 8, NOW + law.OLD_SECONDS).problem
     assert Prospect(None, 1, NOW, 500.0, 380.0, 120.0).over == "120 HS06 over its share of 380"

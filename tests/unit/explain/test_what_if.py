@@ -7,19 +7,9 @@ from typing import Any, Optional
 
 import pytest
 
+from sharectl.explain import what_if
 from sharectl.explain.codes import CHANGES
-from sharectl.explain.what_if import (
-    LIFTED,
-    NEITHER,
-    Case,
-    Trials,
-    cycle_levers,
-    group_levers,
-    node_levers,
-    role,
-    targets_in_all,
-    under_target,
-)
+from sharectl.explain.what_if import Case, Trials
 from sharectl.model import PlanLimits, Snapshot
 from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import NOW, running, snapshot
@@ -51,12 +41,12 @@ def changes(of: Case, subject: str, code: str) -> list[Change]:
     """Changes by one lever for a group, the ``node`` wn-1, or the ``pool``."""
     again, node = trials(of), of.snapshot.nodes[0]
     if subject == "pool":
-        flips = again.flips(cycle_levers(again), targets_in_all)
+        flips = again.flips(what_if.cycle_levers(again), what_if.targets_in_all)
     elif subject == "node":
-        flips = again.flips(node_levers(again, node), under_target(node.name))
+        flips = again.flips(what_if.node_levers(again, node), what_if.under_target(node.name))
     else:
-        flips = again.flips(group_levers(again, subject), role(subject))
-    return [(f.name, f.value, f.becomes, f.outcome) for f in flips if f.code == code]
+        flips = again.flips(what_if.group_levers(again, subject), what_if.role(subject))
+    return [flip[1:] for flip in flips if flip.code == code]
 
 
 def test_deadbands_are_found_to_half_a_per_cent() -> None:
@@ -64,7 +54,7 @@ def test_deadbands_are_found_to_half_a_per_cent() -> None:
     of = case(snapshot(TWO_NODES, WAIT), deadband_hs06=0.0)
     wide = case(THREE, deadband_hs06=2000.0)
     for where, subject, value, least, most, outcome in (
-        (of, "alice", 0.0, 400, 410, NEITHER),
+        (of, "alice", 0.0, 400, 410, what_if.NEITHER),
         (of, "node", 0.0, 400, 410, "no target"),
         (wide, "alice", 2000.0, 390, 400, "gives"),
         (wide, "pool", 2000.0, 390, 400, "3 targets"),
@@ -106,11 +96,11 @@ def test_a_limit_is_raised_to_the_next_target_and_lifted(strategy: str) -> None:
 
 def test_a_small_number_of_decisions_is_kept_and_seen() -> None:
     again = trials(case(THREE, max_nodes=1), decisions=2)
-    assert len(again.flips(cycle_levers(again), targets_in_all)) <= 2
+    assert len(again.flips(what_if.cycle_levers(again), what_if.targets_in_all)) <= 2
     assert again.remaining < 0
 
 
 def test_every_limit_has_its_code() -> None:
     bounds = {field.name for field in fields(PlanLimits)} - {"multicore_cores", "deadband_hs06"}
-    assert {name for name, _, _ in LIFTED.values()} == bounds
-    assert {*LIFTED, "controlled", "deadband"} == set(CHANGES)
+    assert {name for name, _, _ in what_if.LIFTED.values()} == bounds
+    assert {*what_if.LIFTED, "controlled", "deadband"} == set(CHANGES)

@@ -12,18 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.shares.demand import JobWait, shared_out
-from sharectl.snapshot.schedd_jobs import (
-    ALL_TELL_JOBS,
-    LEAST_GRAIN_MIB,
-    MOST_SAMPLED,
-    SAMPLE_JOBS,
-    JobKind,
-    counted_kinds,
-    counted_memory_mib,
-    sampled_waits,
-    steps_of,
-    with_memory,
-)
+from sharectl.snapshot import schedd_jobs
+from sharectl.snapshot.schedd_jobs import JobKind
 from tests.fakes import NOW
 
 
@@ -44,19 +34,16 @@ def job(cpus: str, memory: str = "1000", **attributes: Any) -> classad2.ClassAd:
     ],
 )
 def test_cores_that_a_job_asks_for(cpus: str, counted: int) -> None:
-    ((_, cores, _, _),) = counted_kinds([job(cpus, Half=2)], 64)
+    ((_, cores, _, _),) = schedd_jobs.counted_kinds([job(cpus, Half=2)], 64)
     assert cores == counted
 
 
 @pytest.mark.parametrize(
     ("memory", "counted"),
-    [
-        *[("1000", 1024), ("3 * 1000", 3072), ("undefined", 0), ('"8G"', 0), ("-1", 0)],
-        ("1e30", 0),
-    ],
+    [*[("1000", 1024), ("3 * 1000", 3072), ("undefined", 0), ('"8G"', 0), ("-1", 0)], ("1e30", 0)],
 )
 def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
-    ((_, _, memory_mib, _),) = counted_kinds([job("1", memory)], 8)
+    ((_, _, memory_mib, _),) = schedd_jobs.counted_kinds([job("1", memory)], 8)
     assert memory_mib == counted
 
 
@@ -66,9 +53,16 @@ MIB = st.integers(1, 2**50)
 @given(MIB, MIB)
 def test_memory_is_rounded_up_a_little(one: int, other: int) -> None:
     """By an eighth or 128 MiB at most, in the order of requests; what is rounded stays."""
-    least, most = counted_memory_mib(min(one, other)), counted_memory_mib(max(one, other))
-    assert max(one, other) <= most <= max(one, other) + max(LEAST_GRAIN_MIB, max(one, other) / 8)
-    assert least <= most == counted_memory_mib(most)
+    least, most = (
+        schedd_jobs.counted_memory_mib(min(one, other)),
+        schedd_jobs.counted_memory_mib(max(one, other)),
+    )
+    assert (
+        max(one, other)
+        <= most
+        <= max(one, other) + max(schedd_jobs.LEAST_GRAIN_MIB, max(one, other) / 8)
+    )
+    assert least <= most == schedd_jobs.counted_memory_mib(most)
 
 
 @given(st.integers(0, 10**9), st.dictionaries(MIB, st.integers(0, 10_000), max_size=30))
@@ -82,12 +76,8 @@ def test_no_job_is_lost_by_sharing_out(jobs: int, sample: dict[int, int]) -> Non
 
 def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
     counted = {JobKind("cms", 1, 0): 101, JobKind("atlas", 8, 0): 3, JobKind("lhcb", 1, 0): 5}
-    sample = {
-        JobKind("cms", 1, 1024): 2,
-        JobKind("cms", 1, 2048): 2,
-        JobKind("atlas", 8, 16384): 1,
-    }
-    assert with_memory(counted, sample) == {
+    sample = {JobKind("cms", 1, 1024): 2, JobKind("cms", 1, 2048): 2, JobKind("atlas", 8, 16384): 1}
+    assert schedd_jobs.with_memory(counted, sample) == {
         JobKind("cms", 1, 1024): 50,
         JobKind("cms", 1, 2048): 51,
         JobKind("atlas", 8, 16384): 3,
@@ -95,21 +85,18 @@ def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
     }
 
 
-# ---- waiting times
-
-
 @given(st.dictionaries(st.integers(1, 64), st.integers(1, 10**6), min_size=1))
 def test_a_sample_is_bounded_and_has_every_job_of_a_short_queue(pending: dict[int, int]) -> None:
     """Of each size at most a share is asked for, and at least a job."""
-    steps = steps_of(pending)
-    if sum(pending.values()) <= ALL_TELL_JOBS:
+    steps = schedd_jobs.steps_of(pending)
+    if sum(pending.values()) <= schedd_jobs.ALL_TELL_JOBS:
         assert steps == {0: 1}
         return
     sizes = [cores for cores in steps if cores]
-    assert sum(pending[cores] // steps[cores] for cores in sizes) <= SAMPLE_JOBS
+    assert sum(pending[cores] // steps[cores] for cores in sizes) <= schedd_jobs.SAMPLE_JOBS
     assert all(1 <= steps[cores] <= pending[cores] for cores in sizes)
     rest = sum(number for cores, number in pending.items() if cores not in steps)
-    assert rest // steps[0] <= SAMPLE_JOBS
+    assert rest // steps[0] <= schedd_jobs.SAMPLE_JOBS
 
 
 class FakeSchedd:
@@ -139,7 +126,7 @@ def ad(status: int, cores: int = 8, **others: object) -> dict[str, object]:
 
 def sampled(schedd: FakeSchedd, pending: dict[int, int]) -> list[JobWait]:
     counted: dict[JobKind, int] = {JobKind("cms", size, 0): jobs for size, jobs in pending.items()}
-    return [*sampled_waits(schedd, counted, 64)]
+    return [*schedd_jobs.sampled_waits(schedd, counted, 64)]
 
 
 @pytest.mark.parametrize(
@@ -170,6 +157,6 @@ def test_a_long_queue_is_sampled_size_by_size() -> None:
     assert steps in schedd.constraints[0]
 
 
-@pytest.mark.parametrize("ads", [None, [ad(1)] * MOST_SAMPLED])
+@pytest.mark.parametrize("ads", [None, [ad(1)] * schedd_jobs.MOST_SAMPLED])
 def test_waits_that_are_unknown_are_not_zero(ads: Optional[list[dict[str, object]]]) -> None:
     assert sampled(FakeSchedd(ads), {8: 1}) == []
