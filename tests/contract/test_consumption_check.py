@@ -147,11 +147,6 @@ def test_what_does_no_harm_is_no_error(added: str, tmp_path: Path) -> None:
     assert {finding.id for finding in check(path)[0]} <= ({"weight"} if WEIGHED in added else set())
 
 
-def test_a_finding_is_where_the_last_assignment_is() -> None:
-    (finding,) = check_text("policies.yaml", f"{GOOD}SLOT_WEIGHT = (1\n")
-    assert finding.place == f"policies.yaml:{LINE}"
-
-
 def test_a_dump_neither_reads_files_nor_runs_commands(tmp_path: Path) -> None:
     mark, other = tmp_path / "ran", tmp_path / "other.conf"
     other.write_text("SLOT_WEIGHT = 8 / Cpus\n")
