@@ -25,7 +25,7 @@ CORRECT = [
 ]
 ADVICE_ON_CORRECT = {
     # As HTCondor's authors published it: 1 before the match and 1 after it.
-    "seed-static-slot": ["weight"],
+    "seed-static-slot": ["weight"]
 }
 GOOD = "CONSUMPTION_POLICY = True\n"
 GOOD += "".join(

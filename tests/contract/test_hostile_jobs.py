@@ -203,11 +203,7 @@ def test_an_attribute_read_as_written_is_one_of_the_job() -> None:
 
 HELD_BACK, HELPED = "alice.user", "alice.prod"
 CONFIGURED = ("alice", HELPED, HELD_BACK, "cms")
-NESTED = {
-    **TARGETED,
-    "t1_TargetGroups": f'{{"{HELD_BACK}","{HELPED}"}}',
-    "t1_Targetcores": "{0,8}",
-}
+NESTED = {**TARGETED, "t1_TargetGroups": f'{{"{HELD_BACK}","{HELPED}"}}', "t1_Targetcores": "{0,8}"}
 """A slot whose target holds back one subgroup of alice, to no cores, and helps another."""
 NAMES = st.lists(
     st.sampled_from(

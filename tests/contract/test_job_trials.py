@@ -364,10 +364,7 @@ def test_trouble_with_shapes_hides_no_jobs() -> None:
     def value(jobs: Any) -> Question:
         return Question(lambda: Shapes((), complete=True, attributes=None, jobs=jobs), 30)
 
-    alone, other = (
-        ScheddJobs({JobKind("cms", 8, 0): 1}),
-        ScheddJobs({JobKind("cms", 8, 0): 2}),
-    )
+    alone, other = (ScheddJobs({JobKind("cms", 8, 0): 1}), ScheddJobs({JobKind("cms", 8, 0): 2}))
     shaped = {
         "counts": value(other),
         "tries": value(None),
