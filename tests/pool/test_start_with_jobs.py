@@ -71,6 +71,11 @@ def of(box: Box, group: str, node: str) -> int:
     return held(box, node)[group]
 
 
+def made(box: Box, node: str) -> int:
+    """Dynamic slots that a node made so far."""
+    return box.log_text(node, "STARTD").count("New dSlot of type")
+
+
 def watched(box: Box) -> list[tuple[Counter[str], Counter[str]]]:
     """Cores by group on `NODE` and on `KEEPING`, over and over for `WATCHED_SECONDS`."""
     until = time.monotonic() + WATCHED_SECONDS
@@ -108,11 +113,14 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
     submit(box, "lhcb", 1, 20, FORGED_LINES, seconds=4)
     box.wait_until(lambda: held(box, NODE)["cms"] == 8, "cms runs")
     box.wait_until(lambda: held(box, NODE)["alice"] == CAP, "alice has its cap")
+    before = made(box, NODE), made(box, KEEPING)
     seen = watched(box)
     assert max(cores["alice"] for cores, _ in seen) == CAP, "and no core more"
     assert max(cores["lhcb"] for cores, _ in seen) == 0, "no third group, whatever its jobs claim"
     assert {cores["cms"] for cores, _ in seen} == {8}, "nor what is no subgroup of the two"
     assert max(cores["cms"] for _, cores in seen) == 0, "alice's claims go on from job to job"
+    assert made(box, NODE) > before[0], "each job held back is the last of its claim"
+    assert made(box, KEEPING) == before[1]
 
     publish(box)
     box.wait_until(lambda: sum(held(box, NODE).values()) == CORES, "all cores work again")
