@@ -11,7 +11,6 @@ from sharectl.condor.pool_look import Version
 DOCUMENT = Path(__file__).parents[1] / "docs" / "versions.md"
 SENDS_SLOTS = "HTCONDOR-3526"
 OFFERS_FEWER_JOBS = "HTCONDOR-3664"
-LOGS_CORES = "StartLog has the cores"
 OVERFLOWS_TO_ZERO = "HTCONDOR-2140"
 
 

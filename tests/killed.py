@@ -1,13 +1,10 @@
 """Ends a cycle at any step of its publishing, for the tests of what the next one makes of that.
 
-Every call of a port is two steps: just before it, and just after it. `stopping` wraps the ports of
-a cycle, so that production code has no hook for it. In a process of its own a cycle kills itself:
-`python -m tests.killed` reads lines with a configuration, a kind of step and its number, runs the
-cycle that ``sharectl cycle`` runs, under the same lock, and prints its exit code: -9 if it was
-killed, 0 if it had fewer steps. CONDOR_CONFIG tells where the pool is. There a step is also
-whatever is about to happen to a file (opened to write, renamed, removed, made), as Python's own
-audit events tell: so also between a temporary file and its rename. ``advertise`` is a kind by
-itself: ads are sent by a process that the cycle has started, and both die.
+Every call of a port is two steps: just before it, and just after it. `python -m tests.killed` reads
+lines with a configuration, a kind of step and its number, runs the cycle that ``sharectl cycle``
+runs, under the same lock, and prints its exit code: -9 if it was killed, 0 if it had fewer steps.
+There a step is also whatever is about to happen to a file (opened to write, renamed, removed,
+made). ``advertise`` is a kind by itself: the process that sends the ads dies with the cycle.
 """
 
 from __future__ import annotations
@@ -32,8 +29,6 @@ from sharectl.publish import collector, https  # noqa: F401  # loaded before cyc
 
 OUTSIDE = ("publish", "save", "changed", "switched", "record", "enable_after")
 """Methods of ports by which a cycle changes anything outside of itself."""
-
-
 FILE_EVENTS = ("os.rename", "os.remove", "os.mkdir", "os.truncate")
 WRITING = os.O_WRONLY | os.O_RDWR
 

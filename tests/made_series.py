@@ -28,14 +28,8 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
 ) -> Series:
     """A period with a bucket for each cycle, or at most ``points`` wider ones.
 
-    Parameters
-    ----------
-    missing
-        From and to, in days since the begin, without any cycle.
-    incomplete
-        Days since the begin whose bucket has no complete cycle.
-    unknown
-        Whether outputs, targets, idle cores and durations are unknown.
+    Days since the begin: ``missing`` spans have no cycle, ``incomplete`` buckets no complete one.
+    ``unknown``: outputs, targets, idle cores and durations are.
     """
     until = since + round(days * 86400)
     width = max(-(-(until - since) // points), CYCLE_SECONDS)

@@ -19,8 +19,6 @@ from sharectl.cli.main import VERBS, build_parser, main
 DEADLINE_SECONDS = 500
 RAISED, FLUSH_FAILED = 121, 120
 """Exit codes of an exception, and of Python where the last flush of stdout fails."""
-
-
 LEAST = {
     "explain group name": "cms",
     "explain node name": "wn-0",

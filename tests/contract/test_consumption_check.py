@@ -25,7 +25,7 @@ CORRECT = [
 ]
 ADVICE_ON_CORRECT = {
     # As HTCondor's authors published it: 1 before the match and 1 after it.
-    "seed-static-slot": ["weight"],
+    "seed-static-slot": ["weight"]
 }
 GOOD = "CONSUMPTION_POLICY = True\n"
 GOOD += "".join(
@@ -145,11 +145,6 @@ def test_what_does_no_harm_is_no_error(added: str, tmp_path: Path) -> None:
     path = tmp_path / "a.conf"
     path.write_bytes(f"{GOOD}{added}".encode("utf-8", "surrogateescape"))
     assert {finding.id for finding in check(path)[0]} <= ({"weight"} if WEIGHED in added else set())
-
-
-def test_a_finding_is_where_the_last_assignment_is() -> None:
-    (finding,) = check_text("policies.yaml", f"{GOOD}SLOT_WEIGHT = (1\n")
-    assert finding.place == f"policies.yaml:{LINE}"
 
 
 def test_a_dump_neither_reads_files_nor_runs_commands(tmp_path: Path) -> None:

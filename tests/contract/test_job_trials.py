@@ -261,28 +261,6 @@ def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
     assert unplaceable(look, wants(disk.format(10**9)), wants(disk.format(10**9 + 1))) == [1]
 
 
-@pytest.mark.parametrize(
-    "hostile",
-    [
-        wants("size(A39) > TARGET.Cpus", A0='"xxxxxxxxxxxxxxxx"', **DOUBLED),
-        wants(
-            "A39 > TARGET.Cpus",
-            A0="1 + TARGET.Cpus",
-            **{n: f"A{int(n[1:]) - 1} + A{int(n[1:]) - 1}" for n in DOUBLED},
-        ),
-    ],
-)
-def test_a_hostile_job_ends_no_trial_and_is_named(hostile: Mapping[str, str]) -> None:
-    began = time.monotonic()
-    longer = {**wants("TARGET.HasFoo"), "Remark": f'"{"x" * 3000}"'}
-    done = trial(slots({}), {}, hostile, wants("TARGET.HasFoo"), longer)
-    assert time.monotonic() - began < 30
-    assert [found.kind[2] for found in done.unplaceable] == [2, 3]
-    # As an error or as one that ended the process: it counts as before.
-    assert done.untried is None
-    assert {shape.kind[2] for shape in done.over} <= {1}
-
-
 def test_a_trial_without_time_says_so() -> None:
     done = trial(slots({}), wants("TARGET.HasFoo"), deadline_seconds=0)
     assert (done.unplaceable, "(no answer within 0 s)" in str(done.untried)) == ((), True)

@@ -16,6 +16,7 @@ import job_ctl
 import mc_grace
 import target
 from sharectl.check.findings import Finding, Level
+from sharectl.check.snippet_rules import MOST_SHOWN
 from sharectl.check.snippet_subject import PUBLISHED
 from sharectl.check.snippets import CHECKS, check
 from sharectl.cli.main import main
@@ -244,6 +245,64 @@ def test_a_map_of_groups_is_advised_and_has_to_be_there(
     findings = check(machine(folder, named.format(folder=tmp_path)), {}).findings
     levels = [finding.level for finding in findings if finding.id == "groups"]
     assert levels == ([] if level is None else [level])
+
+
+SOUND_MAP = """\
+# * is always the first field
+  # blanks before a remark
+
+* alice cms
+*\tbob   "atlas, cms.analysis"   # his default first
+"*" "carol" CMS
+* /^cms\\/(plt|x)[0-9]+$/iU "cms.pilot"
+* /^(atlas|alice)\\d+$/ \\1
+* "d\\"e" cms
+"""
+LINES_WITHOUT_USE = (
+    "alice cms",
+    "* alice",
+    "CLAIMTOBE alice cms",
+    "* /^cms cms",
+    "\ufeff* alice cms",
+    "* pool cms, atlas",
+    "* dave cms;atlas",
+    "* dave ,",
+    "* dave c\udcffms",
+)
+
+
+def of_map(folder: Path, text: str) -> list[Finding]:
+    """Findings on our snippets with that map of groups."""
+    path = folder.parent / "groups.map"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    add(folder, f"SHARECTL_GROUP_MAP = {path}\n", MAP)
+    return found(folder)
+
+
+def test_a_map_that_htcondor_can_use_has_no_fault(folder: Path) -> None:
+    assert of_map(folder, SOUND_MAP) == []
+
+
+def test_lines_of_a_map_without_use_are_found_and_worded_as_listed(
+    folder: Path, golden: Callable[[str, str], None]
+) -> None:
+    listed = []
+    for line in LINES_WITHOUT_USE:
+        (finding,) = of_map(folder, f"* zoe cms\n{line}\n")
+        assert (finding.id, finding.level) == ("groups", Level.ERROR)
+        listed.append(str(finding).replace(f"{folder.parent}/", ""))
+    golden("check/group_map.txt", "\n".join((*listed, "")))
+
+
+def test_a_map_of_faults_only_is_told_in_short(folder: Path) -> None:
+    *_, more, _ = findings = of_map(folder, "x\n" * 30_000)
+    assert len(findings) == MOST_SHOWN + 2
+    assert "faults that are not shown: 29990" in more.fault
+
+
+def test_a_folder_is_no_map(folder: Path) -> None:
+    add(folder, f"SHARECTL_GROUP_MAP = {folder}\n", MAP)
+    assert "no regular file" in found(folder)[0].fault
 
 
 @pytest.mark.parametrize("writable", ["file", "folder"])

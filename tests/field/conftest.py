@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.pool.conftest import (
+from tests.pool.conftest import (  # noqa: F401 - pytest finds them here
     box,
     open_box,
     pool,
@@ -11,13 +11,3 @@ from tests.pool.conftest import (
     pytest_runtest_makereport,
     sharectl,
 )
-
-__all__ = [
-    "box",
-    "open_box",
-    "pool",
-    "pool_suite",
-    "pytest_generate_tests",
-    "pytest_runtest_makereport",
-    "sharectl",
-]

@@ -1,7 +1,7 @@
 """Policies of the claim capacity model where amounts do not divide, or cores are shared.
 
 W, the weight of an empty slot, is the number of claims that the pool gives, and the number that
-`render`, `check` and `cost` name.
+`render`, `check` and `cost` name. The accountant charges what `cost` says.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl.consumption.file import example
 from tests.pool.consumption_pools import later_cycles, rendered, rows_of, running
 from tests.pool.deployed import jobs, on
 from tests.pool.own_files import host
@@ -58,12 +59,14 @@ NODES = {
     "of-types": (19, TYPES, [4, 3]),
     "shared": (2, SHARED, [12]),
 }
-SIZES, PARTED = "sizes", "parted"
-OTHERS = {SIZES: (16, quanta(10, 20, 20)), PARTED: (2, PARTS)}
+SIZES, PARTED, BY_CORES = "sizes", "parted", "by-cores"
+OTHERS = {
+    SIZES: (16, quanta(10, 20, 20)),
+    PARTED: (2, PARTS),
+    BY_CORES: (10, example("cpu-centric")),
+}
 HS06 = 60.0
 ACCESS_SNIPPET = (CHECKOUT / "config.d/60-sharectl-access-point.conf").read_text()
-
-
 POLICIES = {**{node: (cores, policy) for node, (cores, policy, _) in NODES.items()}, **OTHERS}
 SPEC = BoxSpec(
     execute_points=tuple(
@@ -76,9 +79,9 @@ SPEC = BoxSpec(
 )
 
 
-def of_slots(sharectl: Sharectl, node: str) -> list[dict[str, Any]]:
-    """Matches of one-core jobs with the slots of a node."""
-    content = sharectl.json("consumption", "cost", "--request", "cpus=1")
+def of_slots(sharectl: Sharectl, node: str, cores: int = 1) -> list[dict[str, Any]]:
+    """Matches of jobs of so many cores with the slots of a node."""
+    content = sharectl.json("consumption", "cost", "--request", f"cpus={cores}")
     return [
         match
         for match in content["matches"]
@@ -125,6 +128,28 @@ def test_quanta_are_counted_whatever_jobs_took_and_gave_back(sharectl: Sharectl)
     box.run(["condor_rm", str(large)], host=ACCESS)
     box.wait_until(lambda: running(box, f"ClusterId == {small}") == 10, "5 more run")
     box.wait_until(lambda: weights(box, SIZES) == [0], "no claim is left")
+
+
+def used(box: Box) -> float:
+    """WeightedResourcesUsed of the jobs' submitter."""
+    query = ["condor_userprio", "-negotiator", "-allusers", "-af", "Name", "WeightedResourcesUsed"]
+    rows = map(str.split, box.run(query, check=False).stdout.splitlines())
+    used = {name: float(weight) for name, weight in rows if weight != "undefined"}
+    return used.get("atlas.bob@example.org", 0.0)
+
+
+def test_a_claim_costs_what_the_slot_loses_and_the_accountant_charges(sharectl: Sharectl) -> None:
+    """With a weight that a dynamic slot has too."""
+    box = sharectl.box
+    (match,) = of_slots(sharectl, BY_CORES, 3)
+    assert (match["cost"], match["fits"]) == (3, 3)
+    submitted(box, BY_CORES, 3, 5)
+    box.wait_until(lambda: weights(box, BY_CORES) == [10 - 3 * 3], "three jobs run")
+    box.wait_until(lambda: used(box) == 3 * 3, "the accountant has charged the costs")
+    # The rest waits, and a live look says why.
+    live = sharectl.json("consumption", "cost")
+    assert [job["count"] for job in live["jobs"]] == [2]
+    assert not [match for match in live["matches"] if not match["refused"]]
 
 
 def test_jobs_that_share_cores_use_parts_of_the_power(sharectl: Sharectl) -> None:

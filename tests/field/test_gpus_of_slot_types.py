@@ -18,8 +18,6 @@ GPU_NODES = {
     "detected": ("use FEATURE : GPUs\nGPU_DISCOVERY_EXTRA = -extra -simulate:1,2", 2),
     "without": ("", 0),
 }
-
-
 SPEC = BoxSpec(
     tuple(
         ExecutePoint(host(node), 16, config=example(TYPES, "NUM_SLOTS_TYPE_4 = 1", text))

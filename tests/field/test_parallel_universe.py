@@ -24,8 +24,6 @@ SPEC = BoxSpec(
     ),
     access_points=ACCESS,
 )
-
-
 LACKING = {
     "universe = docker\ndocker_image = debian": "HasDocker",
     "universe = container\ncontainer_image = x.sif": "HasContainer",

@@ -20,8 +20,6 @@ pytestmark = [pytest.mark.pool, pytest.mark.semantics]
 ACCESS = "ap-1.example.org"
 NODES, CORES, CYCLES, DISABLED = 6, 8, 18, 13
 PERIOD_SECONDS = 4.0
-
-
 SPEC = BoxSpec(
     tuple(
         ExecutePoint(f"wn-{n:03}.example.org", CORES, power_hs06=80.0 + 8 * (n % 3))

@@ -26,8 +26,6 @@ from tests.pool.sharectl_command import Sharectl, consumption_report
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
 NODE = "policy"
-
-
 SPEC = BoxSpec(
     (ExecutePoint(f"{NODE}.example.org", 10, config=rendered_example("cpu-centric")),),
     access_points=(SPLITTING, WHOLE),

@@ -1,4 +1,7 @@
-"""Two negotiators with constraints share a pool: quotas are shares of a negotiator's slots."""
+"""Two negotiators with constraints share a pool: quotas are shares of a negotiator's slots.
+
+Pledges are the quotas that the negotiator has, those of groups within groups too.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +21,14 @@ SPEC = BoxSpec(
     ),
     access_points=("ap-1.example.org",),
     central_config="""
-GROUP_NAMES = cms, atlas
+GROUP_NAMES = cms, atlas, atlas.prod, atlas.user, surprise
 GROUP_QUOTA_DYNAMIC_cms = 0.5
-GROUP_QUOTA_DYNAMIC_atlas = 0.5
+GROUP_QUOTA_DYNAMIC_atlas = $(SHARE_OF_ATLAS)
+SHARE_OF_ATLAS = 0.375
+GROUP_QUOTA_DYNAMIC_atlas.prod = 0.75
+GROUP_QUOTA_DYNAMIC_atlas.user = 0.25
+GROUP_QUOTA_DYNAMIC_surprise = 0.125
+GROUP_ACCEPT_SURPLUS_atlas = True
 NEGOTIATOR_SLOT_CONSTRAINT = regexp("wn-001", Machine)
 NEGOTIATOR_B = $(NEGOTIATOR)
 NEGOTIATOR_B_ARGS = -local-name NEGOTIATOR_B
@@ -34,12 +42,15 @@ DAEMON_LIST = $(DAEMON_LIST) NEGOTIATOR_B
 )
 
 
+GROUPS: dict[str, Any] = {"cms": {}, "atlas": {"groups": {"prod": {}, "user": {"share": 0.25}}}}
+
+
 def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
     box = sharectl.box
     first, second = "pool@cm-1.example.org", "NEGOTIATOR_B@cm-1.example.org"
-    ads = ("-any", "-constraint", 'IsAccountingGroup && Name == "cms"')
 
-    def quotas() -> dict[str, float]:
+    def quotas(group: str = "cms") -> dict[str, float]:
+        ads = ("-any", "-constraint", f'IsAccountingGroup && Name == "{group}"')
         rows = shown(box, *ads, "-af", "NegotiatorName", "EffectiveQuota")
         return {name: float(quota) for name, quota in rows}
 
@@ -47,16 +58,31 @@ def test_shares_are_of_the_slots_that_it_sees(sharectl: Sharectl) -> None:
     box.wait_until(lambda: quotas() == {first: 4, second: 2}, "both negotiators have quotas")
     run(box, 1)
 
-    def pledges(**access: Any) -> dict[str, Any]:
-        section = {"from": "negotiator", "negotiator": access}
-        report = sharectl.json("pledges", groups={"cms": {}, "atlas": {}}, pledges=section)
+    def section(name: str) -> dict[str, Any]:
+        return {"groups": GROUPS, "pledges": {"from": "negotiator", "negotiator": {"name": name}}}
+
+    def pledges(name: str) -> dict[str, Any]:
+        report = sharectl.json("pledges", **section(name))
         row = report["pledges"][0]
         seen: dict[str, Any] = {name: row[name] for name in ("group", "hs06", "place")}
         return {**seen, "warned": "of the pool" in " ".join(report["warnings"])}
 
     expected = {"group": "cms", "place": "quota 4 of cms in the negotiator", "warned": True}
-    assert pledges(name=first) == {**expected, "hs06": 40.0}
+    assert pledges(first) == {**expected, "hs06": 40.0}
     share = {"place": "quota 2 of cms in the negotiator", "hs06": 40.0}
-    assert pledges(name=second) == {**expected, **share}
+    assert pledges(second) == {**expected, **share}
+
+    report = sharectl.json("pledges", **section(first))
+    hs06 = {row["group"]: row["hs06"] for row in report["pledges"]}
+    assert hs06 == pytest.approx({"cms": 40, "atlas": 30, "atlas.prod": 22.5, "atlas.user": 7.5})
+    surplus = {row["group"]: row["surplus"] for row in report["pledges"]}
+    assert (surplus["atlas"], surplus["cms"]) == ("byquota", "no")
+    (note,) = report["notes"]
+    assert note.endswith("are not listed under groups, and so are not steered: surprise")
+    # EffectiveQuota of a group leaves out the groups within it.
+    for group in ("cms", "atlas.prod", "atlas.user"):
+        assert quotas(group)[first] == pytest.approx(hs06[group] / 10)
+    cycle = sharectl.json("cycle", **section(first))
+    assert {row["group"]: row["pledge_hs06"] for row in cycle["errors"]}["atlas"] == 30.0
 
     assert "2 negotiators" in bare("init", **box.client_environment).stdout

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from poolbox import BoxSpec
+from sharectl.check.slot_ad import saved_ads
 from tests.pool.deployed import jobs, run, shown, snippet
 from tests.pool.sharectl_command import Sharectl, bare
 
@@ -82,42 +83,24 @@ def test_the_block_under_way_is_named_and_who_is_over_their_share(sharectl: Shar
     assert over["ledger"]["block_nodes"] == []
 
 
-AD = """\
-MyType = "Machine"
-Name = "slot1@off.example.org"
-Machine = "off.example.org"
-CondorVersion = "$CondorVersion: 25.14.1 2026-10-16 PackageID: 25.14.1 $"
-MyAddress = "<127.0.0.1:9>"
-StartdIpAddr = "<127.0.0.1:9>"
-State = "Unclaimed"
-Activity = "Idle"
-Offline = true
-PartitionableSlot = true
-SlotType = "Partitionable"
-Cpus = 64
-TotalCpus = 64
-TotalSlotCpus = 64
-Memory = 262144
-TotalSlotMemory = 262144
-Disk = 100000000
-TotalSlotDisk = 100000000
-SlotWeight = Cpus
-Start = true
-Requirements = START
-ClassAdLifetime = 86400
-Arch = "X86_64"
-OpSys = "LINUX"
-FileSystemDomain = "example.org"
-HasFileTransfer = true
-"""
-"""Ad of a machine that sleeps or is gone, which the negotiator matches for condor_rooster."""
+OFFLINE = {
+    "Name": '"slot1@off.example.org"',
+    "Machine": '"off.example.org"',
+    "Offline": "true",
+    "ClassAdLifetime": "86400",
+    **dict.fromkeys(("MyAddress", "StartdIpAddr"), '"<127.0.0.1:9>"'),
+    **dict.fromkeys(("Cpus", "TotalCpus", "TotalSlotCpus"), "64"),
+    **dict.fromkeys(("Memory", "TotalSlotMemory"), "262144"),
+}
+"""A machine that sleeps or is gone, which the negotiator matches for condor_rooster."""
 
 
 def test_a_machine_that_is_offline_is_no_node_and_no_power(sharectl: Sharectl) -> None:
     """Last of the file: its ad stays."""
     box = sharectl.box
     path = box.shared_directory / "off.ad"
-    path.write_text(AD)
+    ad = {**saved_ads()[0], **OFFLINE}
+    path.write_text("".join(f"{name} = {text}\n" for name, text in ad.items()))
     box.run(["condor_advertise", "-tcp", "UPDATE_STARTD_AD", str(path)])
     box.submit(jobs("atlas", 1, 16, 600), ACCESS)
     cluster = box.submit(jobs("cms", 32, 1, 600), ACCESS)

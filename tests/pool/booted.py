@@ -67,11 +67,7 @@ NAMES = {
     "/etc/hosts": f"127.0.0.1 localhost\n127.0.0.1 {HOST}\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 }
-FILES = {
-    **NAMES,
-    "/etc/condor/config.d/10-pool.conf": POOL,
-    "/usr/bin/sharectl": COMMAND,
-}
+FILES = {**NAMES, "/etc/condor/config.d/10-pool.conf": POOL, "/usr/bin/sharectl": COMMAND}
 
 # In a mount namespace, so that all of it is gone with the machine. systemd 258 and later know only
 # cgroups of version 2, which some machines mount elsewhere, or beside those of version 1. Machines

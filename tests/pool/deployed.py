@@ -74,9 +74,11 @@ def publish(box: Box, *lines: str) -> None:
     replace(box.shared_directory / "sharectl.txt", lines)
 
 
-def hold_back(box: Box, cap: int, *nodes: str) -> None:
-    """Publish targets that hold back alice for jobs of cms of eight cores, and wait for them."""
-    publish(box, *(f"{node.partition('.')[0]} alice {cap} cms 8" for node in nodes))
+def hold_back(
+    box: Box, cap: int, *nodes: str, held_back: str = "alice", helped: str = "cms"
+) -> None:
+    """Publish targets that hold back a group for jobs of eight cores, and wait for them."""
+    publish(box, *(f"{node.partition('.')[0]} {held_back} {cap} {helped} 8" for node in nodes))
 
     def seen() -> list[object]:
         return [partitionable(box, node).get("t1_Targetcores") for node in nodes]

@@ -270,7 +270,7 @@ SLOTS: Mapping[str, Slot] = {
     },
 }
 GROUPS: Mapping[str, str] = {
-    # AccountingGroup as an expression: the group. tests/contract/test_nested_start.py has the law.
+    # AccountingGroup as an expression: the group. tests/contract/test_hostile_jobs.py has the law.
     '"alice"': "alice",
     '"ALICE.x.y"': "alice",
     '"3"': "3",

@@ -53,8 +53,6 @@ else:
     known = {name: value for name, value in seen.items() if not isinstance(value, classad2.Value)}
     print(json.dumps({"cluster": cluster, "job": known}))
 """
-
-
 SPEC = BoxSpec(
     (ExecutePoint(STRONG, 8, power_hs06=80.0), ExecutePoint(PLAIN, 4, power_hs06=None)),
     groups={"alice": 0.4, "atlas": 0.3, "cms": 0.3},

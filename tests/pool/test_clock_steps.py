@@ -47,8 +47,6 @@ NODES = {
 WITH_TARGET, AHEAD, WITHOUT_GUARD = ("wn-001", "wn-002", "wn-003"), "wn-003", "wn-004"
 IN_GRACE = ("wn-005", "wn-006")
 TARGETS = (*WITH_TARGET, WITHOUT_GUARD)
-
-
 SPEC = pool_of(
     tuple(
         execute_point(node, actuation, PERIODS + more, GRACE_SECONDS)

@@ -199,9 +199,7 @@ def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(seen: Seen, gr
     assert seen.running[group] == GROUPS[group][2]
 
 
-def test_without_policy_a_slot_is_matched_once_a_cycle_also_beyond_the_quota(
-    seen: Seen,
-) -> None:
+def test_without_policy_a_slot_is_matched_once_a_cycle_also_beyond_the_quota(seen: Seen) -> None:
     """A quota below the weight of every slot starves nobody: a submitter may round up once."""
     assert seen.matches("plain") == [1, 1], "one for each group and access point"
 

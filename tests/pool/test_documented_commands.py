@@ -25,14 +25,7 @@ from tests.pool.sharectl_command import CHECKOUT, Sharectl
 NODE, ACCESS = "cn-609-05-06", "ap-1.example.org"
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
 PROGRAMS = ("sharectl", "condor_status", "condor_q", "condor_userprio", "condor_history", "jq")
-OFFLINE = {
-    "--run-time",
-    "--history",
-    "--slots",
-    "examples",
-    "render",
-    "70-consumption.conf",
-}
+OFFLINE = {"--run-time", "--history", "--slots", "examples", "render", "70-consumption.conf"}
 """Words of commands that need no configuration."""
 SHORT = {
     "simulate": ["--set", "warmup_hours=1", "--days", "0.1", "--seeds", "1", "--jobs", "1"],

@@ -43,8 +43,6 @@ JOBS = {
     "megabyte": job("cms", 8, f'+Junk = "{"x" * 2**20}"', "requirements = size(MY.Junk) < 5"),
     "escapes": job("cms", 8, f'requirements = TARGET.Foo == "{ESCAPE}"', f'+Remark = "{ESCAPE}"'),
 }
-
-
 SPEC = BoxSpec(
     execute_points=(
         ExecutePoint(TARGETED, 8, config=DEPLOYED),

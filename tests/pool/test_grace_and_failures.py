@@ -51,8 +51,6 @@ BESIDE_OTHERS, UNKNOWING = "wn-009", "wn-004"
 """A node with other jobs, and one whose plan does not say if multicore jobs wait."""
 AT_ONCE = ("wn-001", "wn-002", "wn-008")
 AFTER_GRACE = ("wn-003", "wn-004", "wn-005", "wn-006", "wn-007", "wn-009")
-
-
 SPEC = pool_of(
     tuple(
         execute_point(node, actuation, more + OWN_PROGRAM.format(node=node), GRACE_SECONDS)

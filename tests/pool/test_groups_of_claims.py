@@ -42,8 +42,6 @@ NODES = {
     COMMENTS: COMMENTED + LIVE,
     REFUSING: ADMITS_IN_THE_NEGOTIATOR_ONLY,
 }
-
-
 SPEC = BoxSpec(
     tuple(ExecutePoint(node, CORES, config=text) for node, text in NODES.items()),
     access_points=(ACCESS,),

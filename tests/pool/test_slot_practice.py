@@ -8,16 +8,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.deployed import configure, hold_back, publish, shown, snippet
-from tests.pool.slot_practice import (
-    ACCESS,
-    EXAMPLES,
-    at,
-    example,
-    places,
-    slots,
-    started,
-    submit,
-)
+from tests.pool.slot_practice import ACCESS, EXAMPLES, at, example, places, slots, started, submit
 
 pytestmark = pytest.mark.semantics
 
@@ -33,8 +24,6 @@ DEFRAG_DRAINING_MACHINES_PER_HOUR = 3600
 DEFRAG_MAX_CONCURRENT_DRAINING = 1
 DEFRAG_MAX_WHOLE_MACHINES = 5
 """
-
-
 TYPES = example("50-draining-execute-point.conf") + SHARECTL + example("70-slot-types.conf")
 SPEC = BoxSpec(
     (ExecutePoint(TYPED, GENERAL_CORES + SHORT_CORES + OPS_CORES, config=TYPES),),

@@ -27,8 +27,6 @@ pytestmark = pytest.mark.semantics
 SECOND = "ap-2.example.org"
 WHOLE, PLAIN = "wn-001.example.org", "wn-002.example.org"
 LICENCES = 2
-
-
 WHOLE_NODE = example("70-whole-node.conf", "WHOLE_NODE_CORES = 8", "WHOLE_NODE_MIB = 8192")
 SPEC = BoxSpec(
     (

@@ -23,8 +23,6 @@ pytestmark = pytest.mark.semantics
 CORES, NODES = 4, 3
 LICENCES = 2
 DEPTH, BREADTH = "70-fill-depth-first.conf", "70-fill-breadth-first.conf"
-
-
 SPEC = BoxSpec.of_equal_nodes(NODES, cores=CORES, access_points=(ACCESS,))
 
 

@@ -202,9 +202,7 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl, pool_version: V
     sharectl.run("plan", "--jobs", str(printed))
 
 
-def test_a_young_collector_that_knows_less_than_before_changes_nothing(
-    sharectl: Sharectl,
-) -> None:
+def test_a_young_collector_that_knows_less_than_before_changes_nothing(sharectl: Sharectl) -> None:
     sharectl.run("cycle")
     store = StateFile(sharectl.folder / "state.json")
     before = store.load()

@@ -58,8 +58,6 @@ CHANGED = {
     CRON: tuple(itertools.chain(*PUBLISHED.values())),
 }
 """What the cases bring themselves."""
-
-
 SPEC = BoxSpec(
     (
         *(

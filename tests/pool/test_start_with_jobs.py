@@ -33,8 +33,6 @@ CORES, CAP, DRAIN_CAP, MULTICORE = 16, 4, 2, 8
 DEPLOYED = snippet(grace_seconds=0, job_ctl_period_seconds=2, mc_grace_period_seconds=2)
 WATCHED_SECONDS = 12
 FORGED_LINES = "".join(f"+{name} = {text}\n" for name, text in FORGED.items())
-
-
 DRAINING = "DEFAULT_DRAINING_START_EXPR = TARGET.JobUniverse == 5\n" + snippet(
     "MAXJOBRETIREMENTTIME = 3600", grace_seconds=600
 )
@@ -73,6 +71,11 @@ def of(box: Box, group: str, node: str) -> int:
     return held(box, node)[group]
 
 
+def made(box: Box, node: str) -> int:
+    """Dynamic slots that a node made so far."""
+    return box.log_text(node, "STARTD").count("New dSlot of type")
+
+
 def watched(box: Box) -> list[tuple[Counter[str], Counter[str]]]:
     """Cores by group on `NODE` and on `KEEPING`, over and over for `WATCHED_SECONDS`."""
     until = time.monotonic() + WATCHED_SECONDS
@@ -84,7 +87,7 @@ def watched(box: Box) -> list[tuple[Counter[str], Counter[str]]]:
 
 
 def saturated(box: Box, *nodes: str) -> None:
-    """Fill nodes with short single-core jobs of the held-back group; cms waits too.
+    """Fill nodes with short single-core jobs of the held-back group; the helped one waits too.
 
     Each node has a user of its own: while claims go from job to job, an access point of 25.14.1
     offers no later jobs of the submitter that another node could run.
@@ -92,28 +95,32 @@ def saturated(box: Box, *nodes: str) -> None:
     for number, node in enumerate(nodes):
         for seconds in (4, 5, 7, 9):
             user = f"accounting_group_user = u{number}"
-            submit(box, "alice", 1, 120, user, node=node, seconds=seconds)
+            submit(box, "alice.user", 1, 120, user, node=node, seconds=seconds)
     for node in nodes:
         box.wait_until(lambda: of(box, "alice", node) == CORES, f"alice has all of {node}")  # noqa: B023 - at once
         submit(box, "cms.pilot", 8, 1, node=node)
 
 
 def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) -> None:
-    """Not without a target, nor without the snippet's CLAIM_WORKLIFE."""
+    """Not without a target, nor without the snippet's CLAIM_WORKLIFE; subgroups are the two."""
     saturated(box, NODE, KEEPING)
     seen = watched(box)
     assert max(cores["cms"] for cores, _ in seen) == 0, "HTCondor alone gives cms its cores"
 
-    hold_back(box, CAP, NODE, KEEPING)
-    submit(box, "lhcb", 1, 20, seconds=4)
+    hold_back(box, CAP, NODE, KEEPING, held_back="alice.user", helped="cms.pilot")
+    for other in ("lhcb", "alice", "alice.users", "cms", "cms.pilots"):
+        submit(box, other, 1, 20, seconds=4)
     submit(box, "lhcb", 1, 20, FORGED_LINES, seconds=4)
     box.wait_until(lambda: held(box, NODE)["cms"] == 8, "cms runs")
     box.wait_until(lambda: held(box, NODE)["alice"] == CAP, "alice has its cap")
+    before = made(box, NODE), made(box, KEEPING)
     seen = watched(box)
     assert max(cores["alice"] for cores, _ in seen) == CAP, "and no core more"
     assert max(cores["lhcb"] for cores, _ in seen) == 0, "no third group, whatever its jobs claim"
-    assert min(cores["cms"] for cores, _ in seen) == 8
+    assert {cores["cms"] for cores, _ in seen} == {8}, "nor what is no subgroup of the two"
     assert max(cores["cms"] for _, cores in seen) == 0, "alice's claims go on from job to job"
+    assert made(box, NODE) > before[0], "each job held back is the last of its claim"
+    assert made(box, KEEPING) == before[1]
 
     publish(box)
     box.wait_until(lambda: sum(held(box, NODE).values()) == CORES, "all cores work again")

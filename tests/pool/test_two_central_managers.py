@@ -32,8 +32,6 @@ MASTER_NEGOTIATOR_CONTROLLER = HAD
 NEGOTIATOR_INTERVAL = 3
 NEGOTIATOR_UPDATE_INTERVAL = 5
 """
-
-
 SPEC = BoxSpec.of_equal_nodes(len(NODES), access_points=(SECOND,), execute_config=snippet())
 """A pool whose access point is its second central manager."""
 

@@ -1,25 +1,86 @@
-"""Notes on a scenario: what it lacks, and what of its log is left out."""
+"""Scenarios of other sites: their logs, what is left out of them, what they lack; whole nodes.
+
+Notes say what a scenario lacks, and what of its log is left out.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import pytest
 
 from sharectl.cadence.file import JOBS_COMMAND
 from sharectl.cli.main import main
-from sharectl.errors import InputError
+from sharectl.errors import ConfigError, InputError
 from sharectl_lab.scenarios import file
+from sharectl_lab.scenarios.omissions import notes_of
+from sharectl_lab.scenarios.strategies import read_strategies
+from sharectl_lab.study.run import Run
+from sharectl_lab.study.run import simulate as run_strategy
 from sharectl_lab.twin.answers import NOTHING
-from tests.field.simulated import POOL, Simulate, is_shown, notes, simulate
+from sharectl_lab.twin.look import Looks
 
-__all__ = ["simulate"]
+POOL = """\
+nodes: [{name: wn, count: 2, cores: 16}]
+groups: {cms: {pledge_hs06: 320}}
+days: 1
+"""
 SWF = f'{POOL}swf: {{file: log.swf, groups: {{"*": cms}}}}\n'
 HISTORY = f"{POOL}history: {{file: jobs.json}}\nwarmup_hours: 0\n"
 STREAM = 'jobs: [{group: cms, run_time: "exponential:3600", keep_pending: 20}]\n'
 WITH_START = f"{POOL}{STREAM}start: {{site: 'MY.HEALTHY =?= True'}}\nwarmup_hours: 0\n"
+
+
+class Simulated(NamedTuple):
+    """Documents of a run of the strategy `nothing`, and what a person sees."""
+
+    code: int
+    document: dict[str, Any]
+    screen: str
+    page: str
+
+    @property
+    def notes(self) -> list[str]:
+        return list(self.document["notes"])
+
+    @property
+    def strategy(self) -> dict[str, Any]:
+        (strategy,) = self.document["strategies"]
+        return dict(strategy)
+
+
+Simulate = Callable[[str], Simulated]
+
+
+def notes(text: str, folder: Path = Path()) -> list[str]:
+    """Notes on a scenario, which is not run."""
+    return notes_of(file.parse(text, "mine.yaml", folder))
+
+
+@pytest.fixture
+def simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Simulate:
+    """Run of a scenario's text, whose files are in ``tmp_path``."""
+
+    def run(text: str) -> Simulated:
+        path, out = tmp_path / "mine.yaml", tmp_path / "out"
+        path.write_text(text)
+        words = ["simulate", str(path), "--strategies", "nothing", "--jobs", "1", "-o", str(out)]
+        code = main(words)
+        screen = capsys.readouterr().out
+        document = json.loads((out / "outcome.json").read_text())
+        return Simulated(code, document, screen, (out / "index.html").read_text())
+
+    return run
+
+
+def is_shown(simulated: Simulated, note: str) -> bool:
+    """Tell if a note is on the screen, on the page and in JSON."""
+    on_page = note.replace("'", "&#39;").replace('"', "&#34;")
+    on_screen = " ".join(simulated.screen.split())
+    return note in simulated.notes and note in on_screen and on_page in simulated.page
 
 
 def row(at: int, seconds: int, cores: int = 8, memory_kib: int = -1) -> str:
@@ -224,3 +285,111 @@ def test_requirements_of_jobs() -> None:
     )
     nodes = pool.replace("16}", "16, attributes: {HasCvmfs: true}}")
     assert notes(nodes.replace("group: cms", "group: cms, attributes: {Wish: 1}")) == []
+
+
+# ---- a job that is submitted in the first second of a log counts, as all later ones do
+
+
+@pytest.mark.parametrize(
+    ("submitted", "warmup_hours", "starts"),
+    [((0, 600), 0, 2), ((0, 0, 1), 0, 3), ((0, 3600, 7200), 1, 2), ((0,), 0, 1)],
+)
+def test_the_start_and_the_wait_of_a_job_of_the_first_second_count(
+    tmp_path: Path, submitted: tuple[int, ...], warmup_hours: int, starts: int
+) -> None:
+    """Also a job that is submitted, and starts, as the warm-up ends."""
+    write(tmp_path, *(row(at, 3600) for at in submitted))
+    scenario = file.parse(f"{SWF}warmup_hours: {warmup_hours}\n", "mine", tmp_path)
+    outcome = run_strategy(scenario, read_strategies("nothing")[0], 1)
+    cms = outcome.groups["cms"]
+    assert cms.starts_by_cores == {8: starts}
+    assert cms.waits_by_cores[8].jobs == starts
+    assert cms.waits_by_cores[8].longest_seconds < 90
+
+
+# ---- rows that are no jobs: errors with their lines, or skipped and counted by a key
+
+ROW = row(0, 3600)
+BROKEN = f"; a log\n{ROW}1 2 3\n{row(0, -40)}{ROW}{ROW.replace(' 8 ', ' x ')}"
+JOB = json.dumps(job())
+HISTORIES = {
+    "JSON lines": f"{JOB}\n{JOB[:30]}\n{JOB}\nnothing\n{JOB}\n{JOB[:-1]}",
+    "pretty": f"[\n{JOB},\n{JOB[:9]}!!,\n{JOB},\n<>,\n{JOB}\n,\n{{",
+    "large": f"{JOB}\n{JOB[:-1]}\n{' ' * 2**20}\n{JOB}\n<<\n{' ' * 2**20}{JOB[:-1]}\n{JOB}\n{{",
+}
+
+
+def with_log(kind: str, *, skip: bool) -> str:
+    more = ", skip_broken: true" if skip else ""
+    return f'{POOL}warmup_hours: 0\n{kind}: {{file: log, groups: {{"*": cms}}{more}}}\n'
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "lines"),
+    [
+        ("swf", BROKEN, [3, 4, 6]),
+        ("history", HISTORIES["JSON lines"], [2, 4, 6]),
+        ("history", HISTORIES["pretty"], [3, 5, 8]),
+        ("history", HISTORIES["large"], [2, 5, 6, 8]),
+        ("history", HISTORIES["large"].replace("\n", "\r\n"), [2, 5, 6, 8]),
+    ],
+)
+def test_broken_rows_are_errors_all_at_once_or_counted(
+    tmp_path: Path, kind: str, text: str, lines: list[int]
+) -> None:
+    log = tmp_path / "log"
+    log.write_bytes(text.encode())
+    with pytest.raises(InputError) as refused:
+        file.parse(with_log(kind, skip=False), "mine.yaml", tmp_path)
+    *problems, remedy = refused.value.problems
+    words = " ".join(problems)
+    assert [
+        line for line in lines if f"{log}:{line}:" not in words and f" {line}" not in words
+    ] == []
+    assert remedy == f"{log}: skip_broken: true beside file: passes over such rows, and counts them"
+
+    read = file.parse(with_log(kind, skip=True), "mine.yaml", tmp_path)
+    count = len(lines)
+    assert read.notes == (f"jobs left out: {count} (broken row, passed over by skip_broken)",)
+    assert len(read.logged) == (2 if kind == "swf" else 3)
+
+
+# ---- whole nodes: `RequestCpus = TARGET.TotalCpus` has no value for all nodes, of two sizes here
+
+WHOLE_NODES = """\
+nodes: [{name: small, count: 2, cores: 8}, {name: large, count: 1, cores: 16}]
+groups: {cms: {pledge_hs06: 320}}
+warmup_hours: 0
+days: 0.5
+jobs: [{group: cms, whole_node: true, run_time: "3600", keep_pending: 6}]
+"""
+
+
+def test_a_job_takes_all_cores_of_its_node(simulate: Simulate) -> None:
+    simulated = simulate(WHOLE_NODES)
+    assert simulated.code == 0
+    assert not simulated.notes
+    assert simulated.strategy["groups"]["cms"]["waits_by_cores"].keys() == {"8", "16"}
+    assert simulated.strategy["used_ratio"]["mean"] > 0.9
+
+
+def test_no_node_is_whole_while_another_job_runs_there(simulate: Simulate) -> None:
+    single = '{group: cms, run_time: "864000", at_start: 3}'
+    simulated = simulate(WHOLE_NODES.replace("jobs: [", f"jobs: [{single}, "))
+    starts = simulated.strategy["groups"]["cms"]["waits_by_cores"]
+    assert {"1", "16"} <= starts.keys()
+
+
+def test_waiting_jobs_count_by_the_sizes_of_nodes() -> None:
+    """As a snapshot of a pool shares them out."""
+    (nothing,) = read_strategies("nothing")
+    run = Run(file.parse(WHOLE_NODES, "mine.yaml"), nothing, 1, 3600.0)
+    run.until(600.0)
+    looks = Looks(run.twin, run.meets)
+    pending = looks.take([None] * 3, {}).snapshot.pending
+    assert {jobs.cores: jobs.jobs for jobs in pending if jobs.placeable} == {8: 4, 16: 2}
+
+
+def test_cores_beside_a_whole_node_are_refused() -> None:
+    with pytest.raises(ConfigError, match="whole_node takes all cores of a node; leave cores out"):
+        notes(WHOLE_NODES.replace("whole_node: true", "whole_node: true, cores: 4"))
