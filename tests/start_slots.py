@@ -11,7 +11,7 @@ from typing import Any, Optional
 import classad2
 
 import mc_grace
-from sharectl.check.snippet_subject import LIVE
+from sharectl.check.snippet_rules import LIVE
 from sharectl.condor.child import expression
 from sharectl.condor.expressions import with_clock
 from sharectl.shares.groups import is_within

@@ -12,7 +12,7 @@ import pytest
 
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
-from sharectl.check.pool_rules import CHECKS as POOL_CHECKS
+from sharectl.check.pool import CHECKS as POOL_CHECKS
 from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
 from sharectl.cli.main import main
 from sharectl.errors import InputError
@@ -147,11 +147,6 @@ def test_what_does_no_harm_is_no_error(added: str, tmp_path: Path) -> None:
     assert {finding.id for finding in check(path)[0]} <= ({"weight"} if WEIGHED in added else set())
 
 
-def test_a_finding_is_where_the_last_assignment_is() -> None:
-    (finding,) = check_text("policies.yaml", f"{GOOD}SLOT_WEIGHT = (1\n")
-    assert finding.place == f"policies.yaml:{LINE}"
-
-
 def test_a_dump_neither_reads_files_nor_runs_commands(tmp_path: Path) -> None:
     mark, other = tmp_path / "ran", tmp_path / "other.conf"
     other.write_text("SLOT_WEIGHT = 8 / Cpus\n")
@@ -180,24 +175,17 @@ def test_a_file_that_runs_a_command_is_refused(
 def test_the_command_prints_findings_and_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def printed(more: str, code: int, *options: str) -> str:
+        (tmp_path / "20-more.conf").write_text(more)
+        assert main(["consumption", "check", *options, str(tmp_path)]) == code
+        return capsys.readouterr().out
+
     (tmp_path / "10-cp.conf").write_text(GOOD)
-    assert main(["consumption", "check", str(tmp_path)]) == 0
-    assert "nothing found" in capsys.readouterr().out
-    (tmp_path / "20-more.conf").write_text("SLOT_WEIGHT = 1\n")
-    assert main(["consumption", "check", str(tmp_path)]) == 0
-    assert "nothing found, 1 recommended" in capsys.readouterr().out
-    # Control characters do not reach a terminal.
-    (tmp_path / "20-more.conf").write_text("SLOT_WEIGHT = \x1b[31m(\n")
-    assert main(["consumption", "check", str(tmp_path)]) == 1
-    assert "\x1b" not in capsys.readouterr().out
-    (tmp_path / "20-more.conf").write_text("SLOT_WEIGHT = 1\nCONSUMPTION_POLCY = True\n")
-    assert main(["consumption", "check", "--json", str(tmp_path)]) == 1
-    content = json.loads(capsys.readouterr().out)
-    assert [(finding["id"], finding["level"]) for finding in content["findings"]] == [
-        ("knobs", "error"),
-        ("weight", "advice"),
-    ]
-    assert content["slots"] == ["every slot"]
+    assert "checks, nothing found, 1 recommended\n" in printed("SLOT_WEIGHT = 1\n", 0)
+    assert "\x1b" not in printed("SLOT_WEIGHT = \x1b[31m(\n", 1), "which steers a terminal"
+    content = json.loads(printed("SLOT_WEIGHT = 1\nCONSUMPTION_POLCY = True\n", 1, "--json"))
+    levels = {finding["id"]: finding["level"] for finding in content["findings"]}
+    assert (levels, content["slots"]) == ({"knobs": "error", "weight": "advice"}, ["every slot"])
 
 
 def test_each_finding_has_words_and_all_words_are_used() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.check.slot_ad import saved_ads
-from sharectl.check.snippet_subject import CRON, LIVE
+from sharectl.check.snippet_rules import CRON, LIVE
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from tests.pool.start_cases import (

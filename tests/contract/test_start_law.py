@@ -15,7 +15,7 @@ from typing import Any
 import classad2
 import pytest
 
-from sharectl.check.snippet_subject import CRON, LIVE
+from sharectl.check.snippet_rules import CRON, LIVE
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import is_within
