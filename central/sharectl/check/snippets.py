@@ -173,9 +173,9 @@ def claims(subject: SnippetSubject) -> Iterator[Finding]:
     own = [SITES_OWN, *({**SITES_OWN, **dict(zip(_OF_CLAIMS, pair))} for pair in pairs)]
     slots = [slots_with(subject, attributes)[1] for attributes in own]
     usual, ended, *lives = (str(row[0]).lower() for row in _values(subject, text, slots, [{}]))
-    said = f"{_OF_CLAIMS[0]} is {{}} and {_OF_CLAIMS[1]} is {{}} ({{}} instead of {{}})"
+    situation = f"{_OF_CLAIMS[0]} is {{}} and {_OF_CLAIMS[1]} is {{}} ({{}} instead of {{}})"
     rows = zip(pairs[1:], lives)
-    if changed := [said.format(*pair, life, usual) for pair, life in rows if life != usual]:
+    if changed := [situation.format(*pair, life, usual) for pair, life in rows if life != usual]:
         yield finding("claims end", place, situations=_some(changed), last=_LAST_OF_CLAIM)
     if subject.has_clauses and subject.text("SHARECTL_ENABLED").lower() != "false" and ended != "0":
         yield finding("claims live on", place, life=ended, last=_LAST_OF_CLAIM)
