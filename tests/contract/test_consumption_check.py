@@ -12,7 +12,7 @@ import pytest
 
 from sharectl.check.consumption import CHECKS, check, check_text
 from sharectl.check.findings import Level
-from sharectl.check.pool_rules import CHECKS as POOL_CHECKS
+from sharectl.check.pool import CHECKS as POOL_CHECKS
 from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
 from sharectl.cli.main import main
 from sharectl.errors import InputError
@@ -175,24 +175,17 @@ def test_a_file_that_runs_a_command_is_refused(
 def test_the_command_prints_findings_and_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def printed(more: str, code: int, *options: str) -> str:
+        (tmp_path / "20-more.conf").write_text(more)
+        assert main(["consumption", "check", *options, str(tmp_path)]) == code
+        return capsys.readouterr().out
+
     (tmp_path / "10-cp.conf").write_text(GOOD)
-    assert main(["consumption", "check", str(tmp_path)]) == 0
-    assert "nothing found" in capsys.readouterr().out
-    (tmp_path / "20-more.conf").write_text("SLOT_WEIGHT = 1\n")
-    assert main(["consumption", "check", str(tmp_path)]) == 0
-    assert "nothing found, 1 recommended" in capsys.readouterr().out
-    # Control characters do not reach a terminal.
-    (tmp_path / "20-more.conf").write_text("SLOT_WEIGHT = \x1b[31m(\n")
-    assert main(["consumption", "check", str(tmp_path)]) == 1
-    assert "\x1b" not in capsys.readouterr().out
-    (tmp_path / "20-more.conf").write_text("SLOT_WEIGHT = 1\nCONSUMPTION_POLCY = True\n")
-    assert main(["consumption", "check", "--json", str(tmp_path)]) == 1
-    content = json.loads(capsys.readouterr().out)
-    assert [(finding["id"], finding["level"]) for finding in content["findings"]] == [
-        ("knobs", "error"),
-        ("weight", "advice"),
-    ]
-    assert content["slots"] == ["every slot"]
+    assert "checks, nothing found, 1 recommended\n" in printed("SLOT_WEIGHT = 1\n", 0)
+    assert "\x1b" not in printed("SLOT_WEIGHT = \x1b[31m(\n", 1), "which steers a terminal"
+    content = json.loads(printed("SLOT_WEIGHT = 1\nCONSUMPTION_POLCY = True\n", 1, "--json"))
+    levels = {finding["id"]: finding["level"] for finding in content["findings"]}
+    assert (levels, content["slots"]) == ({"knobs": "error", "weight": "advice"}, ["every slot"])
 
 
 def test_each_finding_has_words_and_all_words_are_used() -> None:

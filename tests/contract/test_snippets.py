@@ -16,8 +16,7 @@ import job_ctl
 import mc_grace
 import target
 from sharectl.check.findings import Finding, Level
-from sharectl.check.snippet_rules import MOST_SHOWN
-from sharectl.check.snippet_subject import PUBLISHED
+from sharectl.check.snippet_rules import MOST_SHOWN, PUBLISHED
 from sharectl.check.snippets import CHECKS, check
 from sharectl.cli.main import main
 from sharectl.condor.configuration import ConfigSource, expand

@@ -18,7 +18,7 @@ import classad2
 import pytest
 
 import mc_grace
-from sharectl.check.snippet_subject import CRON, LIVE
+from sharectl.check.snippet_rules import CRON, LIVE
 from sharectl.condor.child import expression
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.expressions import with_clock

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from sharectl.check.snippet_subject import CLAUSES, CRON, LIVE, PUBLISHED
+from sharectl.check.snippet_rules import CLAUSES, CRON, LIVE, PUBLISHED
 
 Attributes = Mapping[str, str]
 

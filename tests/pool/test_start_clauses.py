@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.check.snippet_subject import CRON, LIVE, PUBLISHED
+from sharectl.check.snippet_rules import CRON, LIVE, PUBLISHED
 from tests.pool.deployed import configure
 from tests.pool.sharectl_command import CHECKOUT
 from tests.pool.start_cases import (

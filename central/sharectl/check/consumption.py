@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Any, Callable, Optional
 
 from sharectl.check.consumption_subject import (
     ATTRIBUTE_LISTS,
@@ -30,15 +30,7 @@ from sharectl.check.consumption_subject import (
     number_of,
     typed,
 )
-from sharectl.check.findings import (
-    Checks,
-    Finding,
-    Level,
-    plain,
-    refusal,
-    some,
-    unread_knobs,
-)
+from sharectl.check.findings import Checks, Finding, Level, plain, refusal, some, unread_knobs
 from sharectl.check.slot_ad import startd_publishes
 from sharectl.condor.configuration import (
     MAX_BYTES,
@@ -129,31 +121,27 @@ def invalid_claims(slot: SlotType) -> Iterator[Finding]:
 def no_policy(node: CheckedNode) -> Iterator[Finding]:
     """Configurations of slots without any consumption policy."""
     configuration = node.configuration
-    of_access_points = node.is_access_point
-    if not any(_CONSUMPTION in part.name.upper() for part in configuration.definitions):
-        is_set = bool(configuration.assignments(LEFTOVERS))
-        of_access_points |= is_set and not configuration.is_whole
+    is_about = any(_CONSUMPTION in part.name.upper() for part in configuration.definitions)
+    is_part = not is_about and not configuration.is_whole and configuration.assignments(LEFTOVERS)
     is_meant = any(slot.wants_policy for slot in node.slot_types)
-    if not of_access_points and not is_meant:
+    if not (node.is_access_point or is_part or is_meant):
         yield finding("no policy", configuration.name)
 
 
 @CHECKS.rule("slot_types")
 def without_effect(slot: SlotType) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
-    configuration = slot.node.configuration
-    knobs = [*([slot.policy] if slot.wants_policy else []), *slot.policies.values()]
-    knobs, is_sure = [knob for knob in knobs if typed(knob.macro)], True
-    if not slot.count:
-        # Another file may have slots of that type.
-        count = f"NUM_SLOTS_TYPE_{slot.number}"
-        is_sure = configuration.is_whole or bool(configuration.assignments(count))
-    elif slot.wants_policy:
-        is_sure, knobs = bool(knobs), [] if slot.partitionable else [slot.policy]
+    configuration, policy = slot.node.configuration, [slot.policy] if slot.wants_policy else []
+    knobs = [knob for knob in (*policy, *slot.policies.values()) if typed(knob.macro)]
+    # Another file may have slots of that type.
+    counted = configuration.is_whole or configuration.assignments(f"NUM_SLOTS_TYPE_{slot.number}")
+    is_sure = counted if not slot.count else knobs or not policy
+    if slot.count and policy:
+        knobs = [] if slot.partitionable else policy
     if knobs:
         names = some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
         level = Level.ERROR if is_sure else Level.ADVICE
-        yield finding("without effect", knobs[0].place, level=level, knobs=names, slot=slot)
+        yield finding("without effect", knobs[0].place, level, knobs=names, slot=slot)
 
 
 # ---- Expressions
@@ -170,15 +158,13 @@ def unreadable(slot: SlotType) -> Iterator[Finding]:
 @CHECKS.rule("slots")
 def unscoped(slot: SlotType) -> Iterator[Finding]:
     """Names of a policy or a weight that a job could give a value."""
-    assets = {asset.lower() for asset in slot.policies}
-    own = {
-        f"{prefix}{asset}" for prefix in ("", "total", "totalslot", "request") for asset in assets
-    }
+    prefixes = ("", "total", "totalslot", "request")
+    own = {f"{prefix}{asset.lower()}" for prefix in prefixes for asset in slot.policies}
     own.update(map(str.lower, slot.node.attributes))
     for knob in slot.expressions:
         for scope, name in references(slot.node.readable.get(knob.text, "")):
             if scope == UNSCOPED and name.lower() not in own and not startd_publishes(name):
-                yield finding("unscoped", knob.place, level=Level.ADVICE, knob=knob, name=name)
+                yield finding("unscoped", knob.place, knob=knob, name=name)
 
 
 # ---- Leftovers and other knobs
@@ -196,18 +182,18 @@ def leftovers(node: CheckedNode) -> Iterator[Finding]:
     if applies and node.boolean(LEFTOVERS, "SCHEDD"):
         level = Level.ERROR if node.slots else Level.ADVICE
         place = configuration.place(LEFTOVERS) if is_set else configuration.name
-        yield finding("leftovers", place, level=level)
+        yield finding("leftovers", place, level)
 
 
 @CHECKS.rule()
 def combinations(node: CheckedNode) -> Iterator[Finding]:
     """Knobs that do not go with consumption policies."""
-    values = {
-        "NEGOTIATOR_USE_SLOT_WEIGHTS": ("NEGOTIATOR", False),
-        "NEGOTIATOR_DEPTH_FIRST": ("NEGOTIATOR", True),
-        "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("STARTD", True),
-    }
-    for knob, (daemon, value) in values.items() if node.slots else ():
+    values = (
+        ("NEGOTIATOR", "NEGOTIATOR_USE_SLOT_WEIGHTS", False),
+        ("NEGOTIATOR", "NEGOTIATOR_DEPTH_FIRST", True),
+        ("STARTD", "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS", True),
+    )
+    for daemon, knob, value in values if node.slots else ():
         if node.runs(daemon, unless_listed=True) and node.boolean(knob, daemon) is value:
             yield finding(knob, node.configuration.place(knob))
 
@@ -234,9 +220,8 @@ def refused_jobs(slot: SlotType) -> Iterator[Finding]:
                     continue
                 seen.add(asset)
                 policy, (name, kind) = slot.policies[asset], _REFUSALS[why]
-                yield finding(
-                    name, policy.place, policy=policy, asset=asset, job=job, slot=slot, kind=kind
-                )
+                words = {"policy": policy, "asset": asset, "slot": slot, "kind": kind}
+                yield finding(name, policy.place, job=job, **words)
 
 
 @CHECKS.rule("tried")
@@ -252,15 +237,9 @@ def refused_claims(slot: SlotType) -> Iterator[Finding]:
         for asset, wanted in slot.charges(ad, [job])[0].items():
             if asset not in seen and (wanted is None or wanted > float(ad[asset])):
                 seen.add(asset)
-                yield finding(
-                    "refused claim",
-                    slot.policies[asset].place,
-                    policy=slot.policies[asset],
-                    asset=asset,
-                    job=job,
-                    amount=ad[asset],
-                    wanted=plain(wanted),
-                )
+                policy = slot.policies[asset]
+                words = {"asset": asset, "amount": ad[asset], "wanted": plain(wanted)}
+                yield finding("refused claim", policy.place, policy=policy, job=job, **words)
 
 
 @CHECKS.rule("tried")
@@ -269,11 +248,9 @@ def too_few_cores(slot: SlotType) -> Iterator[Finding]:
     policy, whole = slot.policies["Cpus"], slot.node.whole
     for job, taken in slot.smallest[:1]:
         claims = min(whole[asset] // amount for asset, amount in taken.items() if amount)
-        cores = whole["Cpus"]
-        if claims > cores:
-            yield finding(
-                "too few cores", policy.place, policy=policy, cores=cores, job=job, claims=claims
-            )
+        if claims > whole["Cpus"]:
+            words = {"policy": policy, "cores": whole["Cpus"], "claims": claims}
+            yield finding("too few cores", policy.place, job=job, **words)
 
 
 # ---- Weights, by trial
@@ -287,9 +264,8 @@ def no_weight(slot: SlotType) -> Iterator[Finding]:
     ads = [slot.slot_ad({**whole, **dict.fromkeys(state, 0.0)}) for state in gone]
     values = zip(gone, slot.weights(ads))
     for state, value in [row for row in values if number_of(row[1]) is None][:1]:
-        kind, level = ("divides by zero", Level.ERROR) if state else ("no weight", Level.ADVICE)
-        where = " = ".join((*state, "0"))
-        yield finding(kind, weight.place, level=level, weight=weight, value=value, state=where)
+        kind, where = "divides by zero" if state else "no weight", " = ".join((*state, "0"))
+        yield finding(kind, weight.place, weight=weight, value=value, state=where)
 
 
 @CHECKS.rule("tried")
@@ -301,15 +277,8 @@ def weight_does_not_follow(slot: SlotType) -> Iterator[Finding]:
         (weight,) = slot.weights([slot.dynamic_slot_ad(taken)])
         later = 1.0 if number_of(weight) is None else float(weight)
         if cost is not None and (cost <= 0 or not math.isclose(later, cost, rel_tol=1e-3)):
-            yield finding(
-                "another charge",
-                slot.weight.place,
-                level=Level.ADVICE,
-                weight=slot.weight,
-                cost=cost,
-                later=later,
-                job=job,
-            )
+            words = {"weight": slot.weight, "cost": cost, "later": later}
+            yield finding("another charge", slot.weight.place, job=job, **words)
             break
 
 
@@ -324,32 +293,28 @@ def weightless_jobs(node: CheckedNode) -> Iterator[Finding]:
     Cpus, Memory and Disk (guessJobSlotWeight in schedd.cpp), and adds the whole part for each job
     to WeightedIdleJobs, the negotiator's demand of a group.
     """
-    knob = _schedds_weight(node)
-    if knob is None:
-        return
     ads = [{**job, **{name[len("Request") :]: n for name, n in job.items()}} for job in _SMALL_JOBS]
-    (rows,) = node.htcondor.evaluate([knob.text], ads)
-    for job, row in zip(_SMALL_JOBS, rows or ()):
-        weight = number_of(row[0])
-        if weight is not None and weight < 1:
+    for knob in _schedds_weight(node):
+        (rows,) = node.htcondor.evaluate([knob.text], ads)
+        weights = [(job, number_of(row[0])) for job, row in zip(_SMALL_JOBS, rows or ())]
+        for job, weight in [row for row in weights if row[1] is not None and row[1] < 1][:1]:
             yield finding("weightless", knob.place, knob=knob, job=job, weight=weight)
-            break
 
 
-def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
-    """Knob by which a schedd weighs jobs; None if no schedd reads any here."""
+def _schedds_weight(node: CheckedNode) -> Iterator[SlotKnob]:
+    """Knob by which a schedd weighs jobs, if a schedd reads one here."""
     text, written = node.configuration.text, node.configuration.assignments
     is_complete = node.configuration.is_whole or written("DAEMON_LIST")
-    has_schedd, place = node.runs("SCHEDD"), node.configuration.place
+    has_schedd, own = node.runs("SCHEDD"), written(SCHEDD_WEIGHT)
     if node.boolean(SCHEDD_USES_WEIGHT, "SCHEDD") is False or (is_complete and not has_schedd):
-        return None
-    if written(SCHEDD_WEIGHT):
-        return SlotKnob(SCHEDD_WEIGHT, text(SCHEDD_WEIGHT).strip(), place(SCHEDD_WEIGHT))
-    own = [part for part in written(WEIGHT) if part.name.upper() == WEIGHT]
-    # The library reads STARTD's: only as it is written, it is the schedd's.
-    weight = own[-1].text if own and written(f"STARTD.{WEIGHT}") else text(WEIGHT).strip()
-    is_schedds = has_schedd and own and weight and "$" not in weight
-    return SlotKnob(WEIGHT, weight, own[-1].place) if is_schedds else None
+        return
+    if own:
+        yield SlotKnob(SCHEDD_WEIGHT, text(SCHEDD_WEIGHT).strip(), own[-1].place)
+    elif has_schedd and (own := tuple(p for p in written(WEIGHT) if p.name.upper() == WEIGHT)):
+        # The library reads STARTD's: only as it is written, it is the schedd's.
+        weight = own[-1].text if written(f"STARTD.{WEIGHT}") else text(WEIGHT).strip()
+        if weight and "$" not in weight:
+            yield SlotKnob(WEIGHT, weight, own[-1].place)
 
 
 # ---- Configurations
@@ -363,23 +328,22 @@ def check(path: Optional[Path]) -> tuple[list[Finding], tuple[SlotType, ...]]:
     """
     name = str(path or "this machine")
     if path is None or path.is_dir():
-        source = source_of(path)
-        return _checked(name, lambda process: read(source, MACROS, process))
+        return _checked(name, read, source_of(path))
     text = content_of(path, MAX_BYTES)[0].decode("utf-8", "replace")
-    return _checked(name, lambda process: read_text(name, text, MACROS, process))
+    return _checked(name, read_text, name, text)
 
 
 def check_text(name: str, text: str) -> list[Finding]:
     """Findings about the policies of a snippet that is in no file; ``name`` is for places."""
-    return _checked(name, lambda process: read_text(name, text, MACROS, process))[0]
+    return _checked(name, read_text, name, text)[0]
 
 
 def _checked(
-    name: str, configuration: Callable[[CondorProcess], Configuration]
+    name: str, reads: Callable[..., Configuration], *source: Any
 ) -> tuple[list[Finding], tuple[SlotType, ...]]:
     with CondorProcess() as process:
         try:
-            node = CheckedNode(configuration(process), process)
+            node = CheckedNode(reads(*source, MACROS, process), process)
             return CHECKS.findings(node), node.slots
         except UnreadableConfigurationError as error:
             return [refusal(error, name)], ()

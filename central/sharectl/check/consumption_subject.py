@@ -104,24 +104,22 @@ class CheckedNode:
         for part in self.configuration.definitions:
             match, text = _RESOURCE.fullmatch(part.name), self.configuration.text(part.name)
             if match and text and (not allowed or match["name"].lower() in allowed):
-                resources[match["name"]] = _number(text) or DEVICES
+                resources[match["name"]] = self.number_of(text) or DEVICES
             elif part.name.upper().endswith("CONSUMPTION_GPUS"):
                 resources.setdefault(GPUS, DEVICES)
         return resources
 
     def number_of(self, text: str) -> Optional[float]:
         """Number that a knob is, also one such as ``4 * 8``."""
-        if (amount := _number(text)) is not None or not text.strip():
-            return amount
-        (rows,) = self.htcondor.evaluate([text])
+        (rows,) = self.htcondor.evaluate([text.strip() or "undefined"])
         return number_of(rows[0][0]) if rows else None
 
     @cached_property
     def whole(self) -> Amounts:
         """Amounts of the machine, on which policies of all types are tried."""
         configuration, whole = self.configuration, dict(MACHINE)
-        knobs = (("Cpus", "NUM_CPUS"), ("Memory", "DETECTED_MEMORY"), ("Memory", "MEMORY"))
-        for asset, knob in knobs:
+        knobs = {"NUM_CPUS": "Cpus", "DETECTED_MEMORY": "Memory", "MEMORY": "Memory"}
+        for knob, asset in knobs.items():
             if configuration.is_whole or configuration.assignments(knob):
                 whole[asset] = self.number_of(configuration.text(knob)) or whole[asset]
         return {**whole, **self.resources}
@@ -231,9 +229,8 @@ class SlotType:
         The startd goes by the knob of all types where that of one type is invalid
         (SlotType::type_param_boolean).
         """
-        texts = (self.policy.text, self.node.configuration.text(POLICY))
-        values = map(self.node.truth, texts)
-        return next((value for value in values if value is not None), False)
+        own = self.node.truth(self.policy.text)
+        return bool(self.node.truth(self.node.configuration.text(POLICY)) if own is None else own)
 
     @property
     def has_policy(self) -> bool:
@@ -247,11 +244,8 @@ class SlotType:
         """Jobs as condor_submit makes them, the smallest first, and what the policy takes."""
         custom = list(self.node.resources)
         others = [dict.fromkeys(custom, "1"), dict.fromkeys(custom, "0"), {}] if custom else [{}]
-        jobs = [
-            _requests({**dict(zip(STANDARD_ASSETS, map(str, shape))), **other})
-            for shape in _SHAPES
-            for other in others
-        ]
+        shapes = [dict(zip(STANDARD_ASSETS, map(str, shape))) for shape in _SHAPES]
+        jobs = [_requests({**shape, **other}) for shape in shapes for other in others]
         return tuple(zip(jobs, self.matched(jobs)))
 
     @cached_property
@@ -329,10 +323,6 @@ def number_of(value: Any) -> Optional[float]:
     """Number that a value is for HTCondor, None for any other or an infinite one."""
     number = float(value) if isinstance(value, (int, float)) else math.nan
     return number if math.isfinite(number) else None
-
-
-def _number(text: str) -> Optional[float]:
-    return float(text) if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) else None
 
 
 def _requests(amounts: Ad) -> dict[str, str]:

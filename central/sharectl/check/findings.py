@@ -1,6 +1,6 @@
 """Findings, and tables of the checks that make them.
 
-A table is a text file of this folder: codes of checks, and the words of their findings. Rules,
+A table is a text file of this folder: codes of checks, levels and words of their findings. Rules,
 functions of a subject, say where a fault is and what is inserted into the words.
 """
 
@@ -13,13 +13,14 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
-from sharectl.condor.configuration import DAEMONS, Configuration, Unread, unread
+from sharectl.condor.configuration import DAEMONS, Configuration, Definition, unread
 from sharectl.condor.library import UnreadableConfigurationError
 
+_UNREAD = {True: "unread", False: "wrong daemon"}
 Rule = TypeVar("Rule", bound=Callable[[Any], Iterator["Finding"]])
 SYNTAX = "syntax"
 """Check of every table that HTCondor itself makes."""
-MOST_CHARACTERS = 100
+_MOST_CHARACTERS = 100
 """Characters of an expression that are shown."""
 
 
@@ -52,6 +53,12 @@ class Finding:
         kind = f"{self.id}, recommended" if self.level is Level.ADVICE else self.id
         return f"{self.place}: {self.fault}; {self.remedy} [{kind}]"
 
+    def moved(self, name: str, to: str) -> Finding:
+        """Finding with the file or folder ``name`` called ``to``."""
+        texts = (self.place, self.fault, self.remedy)
+        place, fault, remedy = (text.replace(name, to) for text in texts)
+        return Finding(place, fault, remedy, self.level, self.id)
+
 
 @dataclass(frozen=True)
 class Check:
@@ -71,25 +78,20 @@ class _Words(string.Formatter):
         if isinstance(value, (tuple, list)):
             return ", ".join(value)
         if format_spec == "short":
-            return one_line(value)
+            flat = " ".join(value.split())
+            return flat if len(flat) <= _MOST_CHARACTERS else f"{flat[: _MOST_CHARACTERS - 2]} …"
         if isinstance(value, float) and not format_spec:
             return plain(value)
         return format(value, format_spec)
 
 
 class Checks(list[Check]):
-    """Table of checks, causes before their consequences.
-
-    Parameters
-    ----------
-    name
-        Text file of this folder.
-    """
+    """Table of checks in a text file of this folder, causes before their consequences."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.words: dict[str, tuple[str, str, str]] = {}
-        """Name of a finding → check, fault and remedy."""
+        self.words: dict[str, Finding] = {}
+        """Name of a finding → the finding without its place, before words are inserted."""
         self._rules: list[tuple[str, Callable[[Any], Iterable[Finding]]]] = []
         text = Path(__file__).with_name(name).read_text(encoding="utf-8")
         for part in text.split("\n# ")[1:]:
@@ -97,16 +99,17 @@ class Checks(list[Check]):
             check_id, _, holds = title.partition(": ")
             self.append(Check(check_id, holds))
             for number in range(0, len(lines), 3):
-                kind, fault, remedy = map(str.strip, lines[number : number + 3])
-                self.words[kind] = (check_id, fault, remedy)
+                name, fault, remedy = map(str.strip, lines[number : number + 3])
+                level, _, kind = name.rpartition(": ")
+                self.words[kind] = Finding("", fault, remedy, Level(level or "error"), check_id)
 
     def finding(
-        self, kind: str, place: str, /, *, level: Level = Level.ERROR, **inserted: Any
+        self, kind: str, place: str, level: Optional[Level] = None, /, **inserted: Any
     ) -> Finding:
-        """Finding of that name."""
-        check_id, *words = self.words[kind]
-        fault, remedy = (_Words().vformat(text, (), inserted) for text in words)
-        return Finding(place, fault, remedy, level, check_id)
+        """Finding of that name; ``level`` goes before that of the table."""
+        row = self.words[kind]
+        fault, remedy = (_Words().vformat(text, (), inserted) for text in (row.fault, row.remedy))
+        return Finding(place, fault, remedy, level or row.level, row.id)
 
     def rule(self, parts: str = "") -> Callable[[Rule], Rule]:
         """Decorate a rule of the subject, or of each part in an attribute of it."""
@@ -119,14 +122,18 @@ class Checks(list[Check]):
 
     def findings(self, subject: Any) -> list[Finding]:
         """Findings in the order of the table, each once."""
-        order = [check.id for check in self]
-        every = dict.fromkeys(
+        every = (
             result
             for parts, rule in self._rules
             for part in (getattr(subject, parts) if parts else (subject,))
             for result in rule(part)
         )
-        return sorted(every, key=lambda result: order.index(result.id))
+        return self.in_order(dict.fromkeys(every))
+
+    def in_order(self, results: Iterable[Finding]) -> list[Finding]:
+        """Findings in the order of the table."""
+        order = [check.id for check in self]
+        return sorted(results, key=lambda result: order.index(result.id))
 
 
 def refusal(error: UnreadableConfigurationError, name: str) -> Finding:
@@ -164,12 +171,6 @@ def plain(amount: Optional[float]) -> str:
     return str(int(amount)) if float(amount).is_integer() else repr(float(amount))
 
 
-def one_line(text: str, most: int = MOST_CHARACTERS) -> str:
-    """The text on one line, shortened."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 2]} …"
-
-
 def some(words: Sequence[str], most: int, separator: str) -> str:
     """The first of several words, and the number of the others."""
     rest = [f"and {len(words) - most} more"] if len(words) > most else []
@@ -184,14 +185,12 @@ def unread_knobs(
     Configurations that all machines share have knobs of other daemons: only for those that
     ``is_meant`` names, and those that no machine reads, it is more than advice.
     """
-    rows: dict[tuple[Level, tuple[str, ...], bool], list[Unread]] = {}
-    for knob in unread(configuration):
-        is_fault = not knob.is_elsewhere or is_meant(knob.part.name)
-        level = Level.ERROR if is_fault else Level.ADVICE
-        rows.setdefault((level, knob.readers, knob.is_elsewhere), []).append(knob)
-    for (level, readers, is_elsewhere), knobs in rows.items():
-        names = some([knob.part.name for knob in knobs], 6, ", ")
-        kind, daemons = "unread" if is_elsewhere else "wrong daemon", " or ".join(readers)
-        first, words = knobs[0].part, {"names": names, "daemons": daemons, "one": readers[0]}
-        plain_name = first.name.rpartition(".")[2]
-        yield finding(kind, first.place, level=level, knob=plain_name, list=DAEMONS, **words)
+    rows: dict[tuple[Level, tuple[str, ...], str], list[Definition]] = {}
+    for part, readers, is_elsewhere in unread(configuration):
+        is_advice = is_elsewhere and not is_meant(part.name)
+        level, kind = Level.ADVICE if is_advice else Level.ERROR, _UNREAD[is_elsewhere]
+        rows.setdefault((level, readers, kind), []).append(part)
+    for (level, readers, kind), parts in rows.items():
+        names, knob = [part.name for part in parts], parts[0].name.rpartition(".")[2]
+        words = {"names": some(names, 6, ", "), "knob": knob, "one": readers[0], "list": DAEMONS}
+        yield finding(kind, parts[0].place, level, daemons=" or ".join(readers), **words)

@@ -1,39 +1,205 @@
-"""Checks of snippets by their text: files, knobs, STARTD_CRON jobs, expressions, maps of groups."""
+"""Configuration that snippets make, and checks of it by its text: files, knobs, jobs, names."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from typing import Optional
 
-from sharectl.check.findings import Finding, Level, unread_knobs
+from sharectl.check.findings import Checks, Finding, Level, unread_knobs
 from sharectl.check.slot_ad import every_slot_has, jobs_have, startd_publishes
-from sharectl.check.snippet_subject import (
-    ACTUATION,
-    ACTUATIONS,
-    CHECKS,
-    CLAUSES,
-    CRON_JOBS,
-    EVALUATED_LISTS,
-    EXPRESSIONS,
-    GROUP_MAP_IN_USE,
-    TRANSFORM,
-    SnippetSubject,
-    finding,
+from sharectl.condor.configuration import (
+    MAX_BYTES,
+    ConfigSource,
+    Configuration,
+    Definition,
+    expand,
+    read,
+    readers_of,
+    unread,
+    without_daemon,
 )
-from sharectl.condor.configuration import MAX_BYTES, Definition, readers_of, unread
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
+from sharectl.condor.library import CondorProcess
 from sharectl.files import files
 from sharectl.publish import signing
 from sharectl.shares.groups import NESTED_GROUP_NAME
 from sharectl.words import near
 
+CHECKS = Checks("snippets.txt")
+finding = CHECKS.finding
+
+CRON_JOBS = "STARTD_CRON_JOBLIST"
+CRON_KNOBS = ("EXECUTABLE", "MODE", "KILL", "PREFIX")
+ACTUATION = "SHARECTL_ACTUATION"
+ATTRIBUTES, LATCHES = "STARTD_ATTRS", "STARTD_LATCH_EXPRS"
+EVALUATED_LISTS = (ATTRIBUTES, "STARTD_EXPRS", LATCHES)
+"""Lists of macros that HTCondor takes for expressions."""
+MOST_CORES = 1024
+TRANSFORM = "JOB_TRANSFORM_SharectlPower"
+GROUP_MAP_IN_USE = "CLASSAD_USER_MAPFILE_AssignAccountingGroup"
+"""Map that HTCondor's AssignAccountingGroup reads."""
+
+MACROS = (
+    *("START", "CLAIM_WORKLIFE", CRON_JOBS, *EVALUATED_LISTS),
+    *("STARTD_PARTITIONABLE_SLOT_ATTRS", "STARTD_JOB_ATTRS", "SHARECTL_ENABLED", ACTUATION),
+    *("JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS", "PROTECTED_JOB_ATTRS", GROUP_MAP_IN_USE),
+    *("ADVERTISE_PSLOT_ROLLUP_INFORMATION", "DAEMON_LIST"),
+)
+"""Macros that the checks want expanded, whether or not a file sets them."""
+EXPRESSIONS = re.compile(
+    r"(SLOT_TYPE_\d+_)?(START|CLAIM_WORKLIFE)|(DEFRAG|DEFAULT)_DRAINING_START_EXPR"
+)
+"""Knobs of a node, upper case, that are expressions and decide which jobs start there."""
+_OF_SLOTS = re.compile(r"SLOT(_TYPE_)?\d+_")
+"""Beginning of a knob of some slots."""
+
+LIVE, CRON = "live", "cron"
+ACTUATIONS = (LIVE, CRON)
+"""Ways to count the held-back group's cores and to see grace: values of SHARECTL_ACTUATION."""
+CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
+"""Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
+PUBLISHED = {
+    "job_ctl.py": (
+        *("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil"),
+        *("t1_TargetSequence", "t1_MulticorePending", "t1_MulticorePendingUntil"),
+        *("t1_JobCtlReason", "t1_JobCtlTime", "t1_SharectlVersion"),
+    ),
+    "mc_grace.py": ("MC_GRACE", "t1_McGraceReason", "t1_McGraceTime"),
+    "SHARECTL_OFF": ("t1_Disabled",),
+}
+"""Program, or name of a job that is a line of shell → attributes that it publishes."""
+
+
+@dataclass(frozen=True)
+class SnippetSubject:
+    """A configuration, and what only its operator knows of it."""
+
+    configuration: Configuration
+    htcondor: CondorProcess
+    site_attributes: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
+    carried: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that jobs of the site carry → their values."""
+
+    def text(self, macro: str) -> str:
+        """Expanded text of a macro without blanks around it, empty if it is not set."""
+        return self.configuration.text(macro).strip()
+
+    def cron(self, job: str, knob: str) -> str:
+        """Text of one of `CRON_KNOBS` of a STARTD_CRON job, empty if it is not set."""
+        return self.text(f"STARTD_CRON_{job}_{knob}")
+
+    @cached_property
+    def cron_jobs(self) -> Mapping[str, str]:
+        """STARTD_CRON jobs, in the order of the list → key in `PUBLISHED`, or an empty text."""
+        keys = {}
+        for job in self.configuration.words(CRON_JOBS):
+            program = PurePosixPath(self.cron(job, "EXECUTABLE")).name
+            keys[job] = next((name for name in (program, job) if name in PUBLISHED), "")
+        return keys
+
+    @property
+    def on_machine(self) -> bool:
+        """True if the configuration is that of this machine, or lies on top of it."""
+        return self.configuration.source.main_file is not None
+
+    @property
+    def has_clauses(self) -> bool:
+        """True if a file defines sharectl's clauses of START."""
+        return bool(self.configuration.assignments("t1_clauses"))
+
+    @property
+    def is_live(self) -> bool:
+        """True for a node with sharectl's clauses that acts by attributes of the slot."""
+        return self.has_clauses and self.text(ACTUATION).lower() != CRON
+
+    @property
+    def multicore_cores(self) -> int:
+        """Size of a multicore job, cores."""
+        text = self.text("SHARECTL_MULTICORE_CORES")
+        cores = int(text) if text.isdecimal() else 0
+        return cores if 1 < cores <= MOST_CORES else 8
+
+    @cached_property
+    def published(self) -> frozenset[str]:
+        """Attributes that this configuration adds to slot ads, lower case."""
+        words = self.configuration.words
+        names = [*words(*self.evaluated_lists, "STARTD_JOB_ATTRS")]
+        names += [f"{latch}{end}" for latch in words(LATCHES) for end in ("Value", "Time")]
+        names += [f"Child{word}" for word in words("STARTD_PARTITIONABLE_SLOT_ATTRS")]
+        for job in self.cron_jobs:
+            names += [f"{self.cron(job, 'PREFIX')}LastUpdate", f"{job}LastUpdate"]
+        names += [name for key in filter(None, self.cron_jobs.values()) for name in PUBLISHED[key]]
+        return frozenset(name.lower() for name in (*names, *self.site_attributes))
+
+    @cached_property
+    def attributes(self) -> Mapping[str, str]:
+        """Macros that HTCondor publishes as expressions → text."""
+        return self.configuration.texts(self.configuration.words(*self.evaluated_lists))
+
+    @cached_property
+    def evaluated_lists(self) -> tuple[str, ...]:
+        """Lists of macros that HTCondor takes for expressions, those of some slots too."""
+        of_slots = (name for name in self._named if _OF_SLOTS.match(name))
+        return (*EVALUATED_LISTS, *(name for name in of_slots if _general(name) == ATTRIBUTES))
+
+    @cached_property
+    def expressions(self) -> Mapping[str, str]:
+        """Macros that HTCondor takes for expressions on a node → text; only those a file sets."""
+        published = set(map(str.upper, self.configuration.words(*self.evaluated_lists)))
+        decide = [name for name in self._named if EXPRESSIONS.fullmatch(name)]
+        wanted = dict.fromkeys([*decide, *(n for n in self._named if _general(n) in published)])
+        return self.configuration.texts(self._named[name] for name in wanted)
+
+    @cached_property
+    def _named(self) -> Mapping[str, str]:
+        """Macros that files set for a startd, upper case → as they are written."""
+        names = (part.name for part in self.configuration.definitions)
+        return {without_daemon(name).upper(): without_daemon(name) for name in names}
+
+    @cached_property
+    def readable(self) -> Mapping[str, str]:
+        """`expressions` as HTCondor prints them, without those that it cannot read."""
+        printed = self.htcondor.canonical(list(self.expressions.values()))
+        return {name: text for name, text in zip(self.expressions, printed) if text is not None}
+
+    @cached_property
+    def our_files(self) -> frozenset[object]:
+        """Files that set a knob or a clause of sharectl's."""
+        ours = re.compile("|".join(CLAUSES)).search
+        parts = self.configuration.definitions
+        return frozenset(p.file for p in parts if "sharectl" in p.name.lower() or ours(p.text))
+
+
+def _general(name: str) -> str:
+    return _OF_SLOTS.sub("", name, count=1)
+
+
+def subject_of(
+    source: ConfigSource, process: CondorProcess, *attributes: Mapping[str, str]
+) -> SnippetSubject:
+    """Configuration of files, with what metaknobs set in no file; ``attributes`` are the site's."""
+    configuration = read(source, MACROS, process)
+    jobs = configuration.words(CRON_JOBS)
+    # StartdCronPeriodic and its like.
+    knobs = [f"STARTD_CRON_{job}_{knob}" for job in jobs for knob in CRON_KNOBS]
+    values = {name.lower(): text for name, text in expand(source, knobs, process).items()}
+    configuration = replace(configuration, values={**values, **configuration.values})
+    return SnippetSubject(configuration, process, *attributes)
+
+
+# ---- Groups
+
 GROUP_MAP = "SHARECTL_GROUP_MAP"
 MOST_SHOWN = 10
 """Faults of a map that are shown; the others are counted."""
 _WORD = r'(?:"(?:[^"\\]|\\.)*"|[^ \t"#][^ \t]*)'
+_INCLUDE = re.compile(r"[\ufeff \t]*@include")
 _RULE = re.compile(
     rf'[ \t]*"?\*"?[ \t]+(?:/(?:[^/\\]|\\.)*/[iU]*|(?!/){_WORD})[ \t]+'
     rf"(?P<groups>{_WORD})[ \t]*(?P<rest>.*)"
@@ -51,27 +217,21 @@ def map_faults(path: Path) -> Iterator[Finding]:
         yield finding("missing map", str(path), path=path, why=reason)
         return
     text = content.decode("utf-8", "surrogateescape")
-    lines = {
-        f"{path}:{number}": line.strip("\r") for number, line in enumerate(text.split("\n"), 1)
-    }
+    lines = {f"{path}:{n}": line.strip("\r") for n, line in enumerate(text.split("\n"), 1)}
     lines = {at: line for at, line in lines.items() if not re.match(r"\ufeff?\s*(#|$)", line)}
     faults = [fault for at, line in lines.items() for fault in _line_faults(line, at)]
     yield from faults[:MOST_SHOWN]
     if len(faults) > MOST_SHOWN:
         yield finding("more faults", str(path), number=len(faults) - MOST_SHOWN)
-    if not any(_is_include(line) or _RULE.fullmatch(line) for line in lines.values()):
+    if not any(_INCLUDE.match(line) or _RULE.fullmatch(line) for line in lines.values()):
         yield finding("map without rules", str(path))
-
-
-def _is_include(line: str) -> bool:
-    return line.lstrip("\ufeff \t").startswith("@include")
 
 
 def _line_faults(line: str, place: str) -> Iterator[Finding]:
     """Faults of the text of a line."""
     rule = _RULE.fullmatch(line)
     if rule is None:
-        if not _is_include(line):
+        if not _INCLUDE.match(line):
             yield finding("no rule", place, line=_shown(line))
         return
     groups = rule["groups"]
@@ -90,21 +250,26 @@ def _shown(text: str, most: int = 60) -> str:
     return ascii(text if len(text) <= most else f"{text[:most]}...")
 
 
+def changeable(immutable: Iterable[str]) -> list[str]:
+    """Attributes of a job's group that IMMUTABLE_JOB_ATTRS leaves out."""
+    names = {name.lower(): name for name in ("AcctGroup", "AcctGroupUser", "AccountingGroup")}
+    kept = set(map(str.lower, immutable))
+    return [name for lower, name in names.items() if lower not in kept]
+
+
 @CHECKS.rule()
 def groups(subject: SnippetSubject) -> Iterator[Finding]:
     """Ways for users to choose their group, and a map that cannot be used."""
-    place = subject.configuration.place
     if not subject.configuration.assignments(TRANSFORM):
         return
-    immutable = {word.lower() for word in subject.configuration.words("IMMUTABLE_JOB_ATTRS")}
-    own = ("AcctGroup", "AcctGroupUser", "AccountingGroup")
-    missing = [name for name in own if name.lower() not in immutable]
+    place = subject.configuration.place(TRANSFORM)
+    missing = changeable(subject.configuration.words("IMMUTABLE_JOB_ATTRS"))
     map_file = subject.text(GROUP_MAP_IN_USE)
     if map_file and missing:
-        yield finding("job can be changed", place(TRANSFORM), names=missing)
+        yield finding("job can be changed", place, names=missing)
     elif missing:
         level = Level.ERROR if subject.text(GROUP_MAP) else Level.ADVICE
-        yield finding("no map", place(TRANSFORM), level=level)
+        yield finding("no map", place, level)
     # Files of a folder may be another machine's.
     if map_file and (subject.on_machine or os.access(map_file, os.R_OK)):
         yield from map_faults(Path(map_file))
@@ -153,7 +318,7 @@ _SENSORS = ("t1_overheat",)
 
 
 @CHECKS.rule()
-def without_daemon(subject: SnippetSubject) -> Iterator[Finding]:
+def unread_here(subject: SnippetSubject) -> Iterator[Finding]:
     """Knobs that no daemon of this machine reads."""
     definitions = subject.configuration.definitions
     ours = {part.name for part in definitions if part.file in subject.our_files}
@@ -171,13 +336,15 @@ def without_daemon(subject: SnippetSubject) -> Iterator[Finding]:
 def file_names(subject: SnippetSubject) -> Iterator[Finding]:
     """Files whose names make HTCondor read what looks put aside, or ignore what looks in use."""
     excluded = subject.configuration.excluded.search
-    for path in _files(subject):
+    directory = subject.configuration.source.directory
+    folders = subject.configuration.folders if directory is None else (directory,)
+    entries = (path for folder in folders for path in sorted(folder.glob("*")))
+    for path in filter(Path.is_file, entries):
         put_aside = _LEFT_OVER.fullmatch(path.name)
         if put_aside and not excluded(path.name):
             yield finding("read though put aside", str(path))
         elif put_aside and put_aside["of"] and not path.with_name(put_aside["of"]).exists():
-            level, name = Level.ADVICE, put_aside["of"]
-            yield finding("ignored", str(path), level=level, of=name)
+            yield finding("ignored", str(path), of=put_aside["of"])
 
 
 @CHECKS.rule()
@@ -186,14 +353,6 @@ def none_of_ours(subject: SnippetSubject) -> Iterator[Finding]:
     source = subject.configuration.source
     if not subject.our_files:
         yield finding("none of ours", str(source.directory or source.main_file))
-
-
-def _files(subject: SnippetSubject) -> Iterator[Path]:
-    """Files of the folders that HTCondor reads, and those that it ignores there."""
-    configuration = subject.configuration
-    directory = configuration.source.directory
-    for folder in configuration.folders if directory is None else (directory,):
-        yield from (path for path in sorted(folder.glob("*")) if path.is_file())
 
 
 @CHECKS.rule()
@@ -231,18 +390,13 @@ def unused_knob(subject: SnippetSubject) -> Iterator[Finding]:
 
 
 @CHECKS.rule()
-def invalid_word(subject: SnippetSubject) -> Iterator[Finding]:
-    """Knobs of sharectl's with an invalid word or path."""
+def invalid_value(subject: SnippetSubject) -> Iterator[Finding]:
+    """Knobs of sharectl's with an invalid word, path or number, or too small a number."""
+    configuration = subject.configuration
     for knob, (kind, valid) in _WORDS.items():
         text = subject.text(knob)
-        if subject.configuration.assignments(knob) and not re.fullmatch(valid, text, re.IGNORECASE):
-            yield finding(kind, subject.place(knob), text=text)
-
-
-@CHECKS.rule()
-def invalid_number(subject: SnippetSubject) -> Iterator[Finding]:
-    """Knobs of sharectl's that are no number, or too small."""
-    configuration = subject.configuration
+        if configuration.assignments(knob) and not re.fullmatch(valid, text, re.IGNORECASE):
+            yield finding(kind, configuration.place(knob), text=text)
     knobs = [knob for knob in _NUMBERS if configuration.assignments(knob)]
     texts = [subject.text(knob) for knob in knobs]
     for knob, text, rows in zip(knobs, texts, subject.htcondor.evaluate(texts)):
@@ -260,30 +414,25 @@ def invalid_number(subject: SnippetSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def cron_job(subject: SnippetSubject) -> Iterator[Finding]:
     """STARTD_CRON jobs that do not run, or go on publishing old values when they fail."""
-    lower = [job.lower() for job in subject.cron_jobs]
-    for job in dict.fromkeys(subject.cron_jobs):
+    lower = [job.lower() for job in subject.configuration.words(CRON_JOBS)]
+    for job, our_key in subject.cron_jobs.items():
+        program, kill = subject.cron(job, "EXECUTABLE"), subject.cron(job, "KILL")
+        is_there = program.startswith("/")
+        if subject.on_machine:
+            is_there = is_there and Path(program).is_file() and os.access(program, os.X_OK)
         is_periodic = subject.cron(job, "MODE").lower() in ("", "periodic")
-        is_our_grace = subject.ours.get(job) == COUNTS_FREE_CORES
         faults = {
-            "no program": ("EXECUTABLE", not _has_program(subject, job)),
-            "may hang": ("KILL", is_periodic and subject.cron(job, "KILL")[:1].lower() != "t"),
-            "prefix": ("PREFIX", job in subject.ours and subject.cron(job, "PREFIX")),
+            "no program": ("EXECUTABLE", not is_there),
+            "may hang": ("KILL", is_periodic and kill[:1].lower() != "t"),
+            "prefix": ("PREFIX", our_key and subject.cron(job, "PREFIX")),
             "listed twice": ("", lower.count(job.lower()) > 1),
-            "two of MC_GRACE": ("", subject.is_live and is_our_grace),
+            "two of MC_GRACE": ("", subject.is_live and our_key == COUNTS_FREE_CORES),
         }
         for kind, (knob, applies) in faults.items():
             if applies:
                 name = f"STARTD_CRON_{job}_{knob}" if knob else CRON_JOBS
-                program = subject.cron(job, "EXECUTABLE") or "nothing"
-                yield finding(kind, subject.place(name), job=job, program=program)
-
-
-def _has_program(subject: SnippetSubject, job: str) -> bool:
-    """True if the program of a job is a whole path, and is there unless it is another machine's."""
-    program = subject.cron(job, "EXECUTABLE")
-    is_whole = program.startswith("/")
-    is_here = not subject.on_machine or (Path(program).is_file() and os.access(program, os.X_OK))
-    return is_whole and is_here
+                place = subject.configuration.place(name)
+                yield finding(kind, place, job=job, program=program or "nothing")
 
 
 # ---- Sources of targets
@@ -294,7 +443,7 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     """Sources that job_ctl.py cannot use, and those that anybody could have written."""
     if not subject.configuration.assignments(SOURCE):
         return
-    entries, place = subject.text(SOURCE).split(","), subject.place(SOURCE)
+    entries, place = subject.text(SOURCE).split(","), subject.configuration.place(SOURCE)
     if invalid := [repr(entry) for entry in entries if not _SOURCES.fullmatch(entry)]:
         yield finding("invalid source", place, sources=invalid)
         return
@@ -303,10 +452,11 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     unauthenticated = [entry for entry in entries if not entry.startswith("collector:")]
     identity = arguments.get("--identity", "")
     if len(unauthenticated) < len(entries) and identity.rpartition("@")[2] in ("", "unmapped"):
-        yield finding("no identity", subject.place(OPTIONS), identity=identity or "nothing")
+        options = subject.configuration.place(OPTIONS)
+        yield finding("no identity", options, identity=identity or "nothing")
     if "--key-file" not in arguments:
         for why in filter(None, map(_exposed, unauthenticated)):
-            yield finding("exposed", place, level=Level.ADVICE, why=why)
+            yield finding("exposed", place, why=why)
 
 
 def _exposed(entry: str) -> str:
@@ -333,7 +483,7 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
         names = [part.name for part in parts if text_of(part.name)]
         texts = subject.htcondor.canonical([text_of(name) for name in names])
         culprit = [macro, *(name for name, text in zip(names, texts) if text is None)][-1]
-        place, text = subject.place(culprit), text_of(culprit)
+        place, text = subject.configuration.place(culprit), text_of(culprit)
         yield finding("unreadable", place, macro=culprit, text=text, whole=macro)
 
 
@@ -342,10 +492,8 @@ def unbalanced(subject: SnippetSubject) -> Iterator[Finding]:
     """Brackets that one file leaves open for another: together they may be an expression."""
     for macro in filter(EXPRESSIONS.fullmatch, map(str.upper, subject.readable)):
         for part in subject.configuration.made_of(macro):
-            is_other = not EXPRESSIONS.fullmatch(part.name.upper())
-            if is_other or is_balanced(part.text):
-                continue
-            if subject.configuration.is_judged(part):
+            is_whole = EXPRESSIONS.fullmatch(part.name.upper()) and not is_balanced(part.text)
+            if is_whole and subject.configuration.is_judged(part):
                 yield finding("unbalanced", part.place, part=part)
 
 
@@ -381,7 +529,7 @@ def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
             level = Level.ERROR if "t1_" in name else Level.ADVICE
             missing.setdefault(level, {}).setdefault(f"{MY}.{name}", place)
     for level, names in missing.items():
-        yield finding("unpublished", next(iter(names.values())), level=level, names=list(names))
+        yield finding("unpublished", next(iter(names.values())), level, names=list(names))
 
 
 @CHECKS.rule()
@@ -401,7 +549,7 @@ def slot(subject: SnippetSubject) -> Iterator[Finding]:
     """Dynamic slots whose cores are not summed up."""
     knob = "ADVERTISE_PSLOT_ROLLUP_INFORMATION"
     if subject.is_live and subject.text(knob).lower().startswith("f"):
-        yield finding("no sums", subject.place(knob))
+        yield finding("no sums", subject.configuration.place(knob))
 
 
 def _is_slots(name: str) -> bool:
@@ -418,10 +566,9 @@ def _references(subject: SnippetSubject) -> Iterator[tuple[Reference, str]]:
         for reference in references(text):
             scope = rf"{reference.scope}\s*\.\s*" if reference.scope else r"(?<![\w.])(?<!\$\()"
             written = re.compile(rf"{scope}'?{re.escape(reference.name)}\b(?!\s*\()", re.IGNORECASE)
-            part = next((p for p in parts if written.search(_STRINGS.sub('""', p.text))), None)
-            if part is None or not subject.configuration.is_judged(part):
-                continue
-            key = (Reference(reference.scope, reference.name.lower()), part.place)
-            if key not in seen:
-                seen.add(key)
-                yield reference, part.place
+            parts_of = [p for p in parts if written.search(_STRINGS.sub('""', p.text))][:1]
+            for part in filter(subject.configuration.is_judged, parts_of):
+                key = (Reference(reference.scope, reference.name.lower()), part.place)
+                if key not in seen:
+                    seen.add(key)
+                    yield reference, part.place

@@ -11,6 +11,7 @@ sharectl ships.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +20,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.check import snippet_rules  # noqa: F401 - its rules
 from sharectl.check.findings import SYNTAX, Finding, Level, refusal, some
 from sharectl.check.slot_ad import saved_ads
-from sharectl.check.snippet_subject import (
+from sharectl.check.snippet_rules import (
     ACTUATION,
     CHECKS,
     CLAUSES,
@@ -111,11 +111,10 @@ def slots_with(subject: SnippetSubject, attributes: Ad) -> list[Ad]:
 @CHECKS.rule()
 def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
     """Typical jobs that START keeps out where no clause is False."""
-    place, text = subject.place("START"), subject.text("START")
+    place, text = subject.configuration.place("START"), subject.text("START")
     own = _when_open(subject, text)
-    without, *unknown = _let_in(
-        subject, text, [own, *({**own, **dict.fromkeys(CLAUSES, word)} for word in UNKNOWN)]
-    )
+    clauses = [{**own, **dict.fromkeys(CLAUSES, word)} for word in UNKNOWN]
+    without, *unknown = _let_in(subject, text, [own, *clauses])
     for word, let_in in zip(UNKNOWN, unknown):
         if jobs := [job for job in without if job not in let_in]:
             yield finding("kept out", place, word=word, jobs=_some(jobs), clauses=_CLAUSES)
@@ -124,7 +123,7 @@ def kept_out(subject: SnippetSubject) -> Iterator[Finding]:
         reads = references(subject.readable.get("START", ""))
         is_unsure = any(subject.carried.get(name) == "True" for scope, name in reads)
         level = Level.ADVICE if is_unsure else Level.ERROR
-        yield finding("takes nothing", place, level=level, jobs=_some(list(typical_jobs(subject))))
+        yield finding("takes nothing", place, level, jobs=_some(list(typical_jobs(subject))))
 
 
 @CHECKS.rule()
@@ -162,25 +161,21 @@ def without_clauses(subject: SnippetSubject) -> Iterator[Finding]:
         if let_in or (text.lower() != "false" and not asks.issuperset(CLAUSES)):
             effect = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
             instead = "" if name == "START" else ", which HTCondor uses in the place of START,"
-            names: dict[str, Any] = {"effect": effect, "instead": instead, "clauses": _CLAUSES}
-            yield finding("without clauses", subject.place(macro), macro=macro, **names)
+            names = {"macro": macro, "effect": effect, "instead": instead, "clauses": _CLAUSES}
+            yield finding("without clauses", subject.configuration.place(macro), **names)
 
 
 @CHECKS.rule()
 def claims(subject: SnippetSubject) -> Iterator[Finding]:
     """Claims that outlive a target, or end early without one."""
-    place, text = subject.place("CLAIM_WORKLIFE"), subject.text("CLAIM_WORKLIFE")
-    words = ("True", "False", *UNKNOWN)
-    pairs = [(active, held) for active in words for held in words]
+    place, text = subject.configuration.place("CLAIM_WORKLIFE"), subject.text("CLAIM_WORKLIFE")
+    pairs = list(itertools.product(("True", "False", *UNKNOWN), repeat=2))
     own = [SITES_OWN, *({**SITES_OWN, **dict(zip(_OF_CLAIMS, pair))} for pair in pairs)]
     slots = [slots_with(subject, attributes)[1] for attributes in own]
     usual, ended, *lives = (str(row[0]).lower() for row in _values(subject, text, slots, [{}]))
-    changed = [
-        f"{_OF_CLAIMS[0]} is {active} and {_OF_CLAIMS[1]} is {held} ({life} instead of {usual})"
-        for (active, held), life in zip(pairs[1:], lives)
-        if life != usual
-    ]
-    if changed:
+    situation = f"{_OF_CLAIMS[0]} is {{}} and {_OF_CLAIMS[1]} is {{}} ({{}} instead of {{}})"
+    rows = zip(pairs[1:], lives)
+    if changed := [situation.format(*pair, life, usual) for pair, life in rows if life != usual]:
         yield finding("claims end", place, situations=_some(changed), last=_LAST_OF_CLAIM)
     if subject.has_clauses and subject.text("SHARECTL_ENABLED").lower() != "false" and ended != "0":
         yield finding("claims live on", place, life=ended, last=_LAST_OF_CLAIM)
@@ -190,13 +185,9 @@ def _when_open(subject: SnippetSubject, start: str) -> Ad:
     """Attributes of a slot without a target, at a time of the week at which START takes jobs."""
     if any(_let_in(subject, start, [SITES_OWN])):
         return SITES_OWN
-    own = [
-        {**SITES_OWN, "ClockDay": str(day), "ClockMin": str(minute)}
-        for day in range(7)
-        for minute in range(0, 1440, 30)
-    ]
-    opened = (when for when, jobs in zip(own, _let_in(subject, start, own)) if jobs)
-    return next(opened, SITES_OWN)
+    half_hours = itertools.product(map(str, range(7)), map(str, range(0, 1440, 30)))
+    own = [{**SITES_OWN, "ClockDay": day, "ClockMin": minute} for day, minute in half_hours]
+    return next((at for at, jobs in zip(own, _let_in(subject, start, own)) if jobs), SITES_OWN)
 
 
 def _let_in(subject: SnippetSubject, start: str, situations: Sequence[Ad]) -> list[list[str]]:
@@ -256,15 +247,14 @@ def check(
 
 
 def _made(subject: SnippetSubject) -> dict[str, str]:
-    is_access_point = bool(subject.configuration.assignments(TRANSFORM))
-    of_node = SHOWN if subject.has_clauses or not is_access_point else ()
-    shown = (*of_node, *(SHOWN_OF_ACCESS_POINTS if is_access_point else ()))
-    # As HTCondor prints it, a text of several lines has no comments, which end with a line.
-    texts = {knob: subject.configuration.text(knob) for knob in shown}
-    return {
-        knob: " ".join((subject.readable.get(knob, text) if "\n" in text else text).split())
-        for knob, text in texts.items()
-    }
+    of_access_point = SHOWN_OF_ACCESS_POINTS if subject.configuration.assignments(TRANSFORM) else ()
+    of_node = SHOWN if subject.has_clauses or not of_access_point else ()
+    made = {}
+    for knob in (*of_node, *of_access_point):
+        text = subject.configuration.text(knob)
+        # As HTCondor prints it, a text of several lines has no comments, which end with a line.
+        made[knob] = " ".join((subject.readable.get(knob, text) if "\n" in text else text).split())
+    return made
 
 
 # ---- Snippets of roles
@@ -360,7 +350,7 @@ def trial(
     with _staged(place, content) as folder:
         folders = tuple(folder if path == place.path.parent else path for path in place.folders)
         report = check(replace(place.source, folders=folders), published, carried)
-        findings = [_moved(part, str(folder), str(place.path.parent)) for part in report.findings]
+    findings = [part.moved(str(folder), str(place.path.parent)) for part in report.findings]
     # A missing daemon is named beforehand.
     earlier = [*before, *(part for part in findings if part.id == "daemons")]
     fresh = [part for part in findings if part.id == SYNTAX or part not in earlier]
@@ -383,12 +373,6 @@ def _staged(place: SnippetPlace, content: Optional[str]) -> Iterator[Path]:
         if content is not None:
             (folder / place.path.name).write_text(content, encoding="utf-8")
         yield folder
-
-
-def _moved(part: Finding, folder: str, to: str) -> Finding:
-    texts = (part.place, part.fault, part.remedy)
-    place, fault, remedy = (text.replace(folder, to) for text in texts)
-    return replace(part, place=place, fault=fault, remedy=remedy)
 
 
 def content_of(path: Path) -> Optional[str]:

@@ -140,15 +140,14 @@ _SHOWN_CHARACTERS = 600
 
 
 def _add_pool(parser: argparse.ArgumentParser) -> None:
-    from sharectl.check.pool_rules import CHECKS
+    from sharectl.check.pool import CHECKS
 
     list_checks(parser, CHECKS)
 
 
 def _pool(arguments: argparse.Namespace) -> int:
     """Print what each check of the pool found, but for those to ignore; 1 for more than advice."""
-    from sharectl.check.pool import check, look_of, without_bindings
-    from sharectl.check.pool_rules import CHECKS, PoolSubject
+    from sharectl.check.pool import CHECKS, PoolSubject, check, look_of, without_bindings
     from sharectl.cli.status import look_with
 
     config = options.config_of(arguments)
@@ -196,8 +195,6 @@ def _of(finding: Finding) -> Iterator[str]:
 
 # ---- snippets in place
 
-_INCLUDE = re.compile(r"\s*include\b.*\s*", re.IGNORECASE)
-"""Whole content of a file with one ``include`` line."""
 _EPILOG = """\
 roles: execute, START and STARTD_CRON jobs of an execute point; access, groups and power in jobs of
 an access point; central, for condor_defrag where it runs.
@@ -229,16 +226,11 @@ def _change(arguments: argparse.Namespace) -> int:
         state = "not there" if after is None else "in place already"
         print(printable(f"{path}: {state}, nothing to do"))
         return 0
-    includes = before is not None and _INCLUDE.fullmatch(before) is not None
-    if not includes:
-        _print(_diff(path, before, after))
+    _print(_diff(path, before, after))
     if before is not None and not role.is_ours(before):
-        fact = "the file was edited, so nothing was written; the lines above would be lost"
+        fact = "somebody edited the file, or it is one that includes the package's snippet"
         remedy = "move your knobs to a later file, such as 99-local.conf, and this one away"
-        if includes:
-            fact = "it includes the package's snippet, and nothing was written"
-            remedy = "to be without it, remove this file and run condor_reconfig"
-        options.say([f"{path}: {fact}; {remedy}"])
+        options.say([f"{path}: {fact}: nothing was written; {remedy}"])
         return 1
     if after is not None and not place.has_daemon:
         options.say([f"note: DAEMON_LIST has no {role.daemon} here: the file has no effect"])

@@ -17,7 +17,6 @@ from sharectl.cli.check import list_checks, show
 from sharectl.config.load import load
 from sharectl.consumption import asks, file
 from sharectl.consumption.asks import NamedAd, Priced
-from sharectl.consumption.cost import Match
 from sharectl.consumption.policy import STANDARD, Snippet, attribute_of, snippet
 from sharectl.errors import AbsentError, ConfigError, PoolUnavailableError
 from sharectl.model import PoolConfig
@@ -72,13 +71,10 @@ def _faults(rendered: Snippet, name: str) -> list[str]:
     for finding in check_text(_RENDERED, rendered.text):
         # An unscoped name works until a job has it: a policy that is written now need not have one.
         if finding.level is Level.ERROR or finding.id == "scope":
-            file, _, line = finding.place.rpartition(":")
-            place = (
-                f"{file}:{rendered.yaml_lines[int(line) - 1]}"
-                if line.isdecimal()
-                else finding.place
-            )
-            faults.append(str(replace(finding, place=place)).replace(_RENDERED, name))
+            line = finding.place.rpartition(":")[2]
+            at = f":{rendered.yaml_lines[int(line) - 1]}" if line.isdecimal() else ""
+            place = f"{_RENDERED}{at}" if at else finding.place
+            faults.append(str(replace(finding, place=place).moved(_RENDERED, name)))
     return faults
 
 
@@ -159,20 +155,16 @@ def _cost(arguments: argparse.Namespace) -> int:
 
 def priced(prices: Priced) -> dict[str, Any]:
     """Keys: slots and jobs (kinds of them), matches (one for each pair, by their numbers)."""
-    return {
-        "slots": [asdict(kind) for kind in prices.slots],
-        "jobs": [asdict(kind) for kind in prices.jobs],
-        "matches": [
-            {"slots": number, "jobs": job, **asdict(match), "refused": _reasons(match)}
-            for number, row in enumerate(prices.matches)
-            for job, match in enumerate(row)
-        ],
+    content: dict[str, Any] = {
+        key: [{"names": [a.name for a in ads], "count": sum(a.count for a in ads)} for ads in kinds]
+        for key, kinds in (("slots", prices.slots), ("jobs", prices.jobs))
     }
-
-
-def _reasons(match: Match) -> list[str]:
-    reasons = match.refused.items()
-    return [": ".join(filter(None, (", ".join(assets), why.value))) for why, assets in reasons]
+    content["matches"] = [
+        {"slots": number, "jobs": job, **asdict(match), "refused": match.reasons}
+        for number, row in enumerate(prices.matches)
+        for job, match in enumerate(row)
+    ]
+    return content
 
 
 def print_cost(content: Mapping[str, Any], to: TextIO) -> None:
@@ -180,25 +172,17 @@ def print_cost(content: Mapping[str, Any], to: TextIO) -> None:
     if not content["jobs"]:
         to.write("no job waits for a slot: there is nothing to match\n")
         return
-    slots, jobs = ([_name(row) for row in content[key]] for key in ("slots", "jobs"))
-    rows = (
-        {
-            **match,
-            "slots": slots[match["slots"]],
-            "jobs": jobs[match["jobs"]],
-            "fit": f"{'>= ' if match['at_least'] else ''}{match['fits']}",
-            "refused": "; ".join(match["refused"]),
-            "cost": match["cost"] if match["fits"] else NONE,
-        }
-        for match in content["matches"]
-    )
+    rows = []
+    for match in content["matches"]:
+        row = {**match, "refused": "; ".join(match["refused"])}
+        for key in ("slots", "jobs"):
+            kind = content[key][match[key]]
+            alike = f" ({kind['count']} alike)" if kind["count"] > 1 else ""
+            row[key] = f"{kind['names'][0]}{alike}"
+        row["fit"] = f"{'>= ' if match['at_least'] else ''}{match['fits']}"
+        row["cost"] = match["cost"] if match["fits"] else NONE
+        rows.append(row)
     print_records("matches, each job with each slot as it is", _MATCHES, rows, to)
-
-
-def _name(row: Mapping[str, Any]) -> str:
-    """The first name, and the number of them."""
-    first, count = row["names"][0], row["count"]
-    return f"{first} ({count} alike)" if count > 1 else str(first)
 
 
 _VERBS = {

@@ -54,19 +54,15 @@ class NamedAd:
     count: int = 1
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Slots that no policy, weight or Requirements can tell apart, or jobs."""
-
-    names: Sequence[str]
-    count: int
+Kinds = list[list[NamedAd]]
+"""Slots, or jobs: together those that no policy, weight or Requirements can tell apart."""
 
 
 class Priced(NamedTuple):
     """Each kind of slot with each kind of job."""
 
-    slots: Sequence[Kind]
-    jobs: Sequence[Kind]
+    slots: Kinds
+    jobs: Kinds
     matches: Sequence[Sequence[Match]]
     """A row for each kind of slot."""
 
@@ -159,7 +155,7 @@ _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
 
 
-def kinds(ads: Sequence[NamedAd], seen: set[str]) -> list[list[NamedAd]]:
+def kinds(ads: Sequence[NamedAd], seen: set[str]) -> Kinds:
     """Ads that do not differ in attributes that are ``seen``."""
     members: defaultdict[frozenset[tuple[str, str]], list[NamedAd]] = defaultdict(list)
     for ad in ads:
@@ -213,9 +209,8 @@ def price(
     questions = {}
     for number, kind in enumerate(slot_kinds if jobs else ()):
         least = min(kind, key=lambda slot: _number_in(slot.row, "disk"))
-        row = partial(_row, least.row, shapes, most)
-        name = f"{number} {least.name}"
-        questions[name] = Question(row, seconds, more_bytes=MOST_MEMORY_BYTES)
+        ask = partial(_row, least.row, shapes, most)
+        questions[f"{number} {least.name}"] = Question(ask, seconds, more_bytes=MOST_MEMORY_BYTES)
     rows, at_once, names = [], os.cpu_count() or 1, list(questions)
     for start in range(0, len(names), at_once):
         batch = {name: questions[name] for name in names[start : start + at_once]}
@@ -225,11 +220,7 @@ def price(
                 fact = f"HTCondor's library cannot evaluate {slot} with these jobs: {problem}"
                 raise InputError([f"{fact}; price one of them by --request"])
             rows.append(answer.value)
-    return Priced(list(map(_kind, slot_kinds)), list(map(_kind, job_kinds)), rows)
-
-
-def _kind(ads: Sequence[NamedAd]) -> Kind:
-    return Kind([ad.name for ad in ads], sum(ad.count for ad in ads))
+    return Priced(slot_kinds, job_kinds, rows)
 
 
 # ---- a pool
@@ -261,8 +252,7 @@ def pending(
 ) -> tuple[list[NamedAd], list[str]]:
     """Pending jobs by kinds, as ``slots`` can tell them apart, and problems of schedds."""
     ask = partial(job_kinds_of, keys=job_keys([slot.row for slot in slots]))
-    every: list[NamedAd] = []
-    problems: list[str] = []
+    every, problems = list[NamedAd](), list[str]()
     questions = daemons.schedd_questions(schedds, pool.schedd_deadline_seconds, ask)
     for name, answer in ask_all(questions).items():
         if answer.value is None:
@@ -270,9 +260,8 @@ def pending(
             continue
         jobs, left_out = answer.value
         every += jobs
-        if left_out:
-            rarer = f"rarer kinds of its jobs are left out, {left_out} or more"
-            problems.append(f"{name}: {rarer}; name one by --request")
+        rarer = f"{name}: rarer kinds of its jobs are left out, {left_out} or more"
+        problems += [f"{rarer}; name one by --request"] if left_out else []
     return every, problems
 
 
@@ -284,16 +273,12 @@ def job_keys(slots: Sequence[AdRow]) -> list[str]:
 
 def job_kinds_of(schedd: Any, name: str, keys: Sequence[str]) -> tuple[list[NamedAd], int]:
     """Pending jobs by kinds, those with the most jobs first, and how many kinds are left out."""
-    rows = daemons.grouped(schedd, "JobStatus == 1", keys, limit=MOST_ROWS)
-    in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in NO_SLOT]
-    jobs = [
-        NamedAd(f"job {_job_id(ad)} of {name}", row_of(ad), whole(ad.get("JobCount"), 1))
-        for ad in in_slots
-    ]
+    jobs = []
+    for ad in daemons.grouped(schedd, "JobStatus == 1", keys, limit=MOST_ROWS):
+        if evaluated(ad, "JobUniverse") not in NO_SLOT:
+            match = _JOB_ID.match(str(ad.get("JobIds")))
+            job_id = match[1] if match else f"{ad.get('ClusterId')}.{ad.get('ProcId')}"
+            count = whole(ad.get("JobCount"), 1)
+            jobs.append(NamedAd(f"job {job_id} of {name}", row_of(ad), count))
     jobs.sort(key=lambda kind: -kind.count)
     return jobs[:MOST_SHAPES], len(jobs[MOST_SHAPES:])
-
-
-def _job_id(ad: Any) -> str:
-    match = _JOB_ID.match(str(ad.get("JobIds")))
-    return match[1] if match else f"{ad.get('ClusterId')}.{ad.get('ProcId')}"

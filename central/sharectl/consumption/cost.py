@@ -56,6 +56,12 @@ class Match:
     at_least: bool = False
     """True if counting ended before the slot did."""
 
+    @property
+    def reasons(self) -> list[str]:
+        """Reasons against it for people, after the assets that they are about."""
+        rows = [(", ".join(assets), why.value) for why, assets in self.refused.items()]
+        return [": ".join(filter(None, row)) for row in rows]
+
 
 def refusals(assets: Mapping[str, Amount], look: Look) -> dict[Refusal, tuple[str, ...]]:
     """Reasons against a job on a slot with ``assets`` left, and the assets that they are about."""

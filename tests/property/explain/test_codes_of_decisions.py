@@ -11,13 +11,16 @@ from sharectl.control.setpoints import Entitlement, Loans
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.explain.codes import CODES
-from sharectl.model import Node, Standing, Target
+from sharectl.model import Node, Snapshot, Standing, Target
 from sharectl.plan.plan import PlanConfig, State, decide
 from sharectl.plan.settings import GiveUp
 from tests.fakes import NOW, running, snapshot
 from tests.ledgers import PERIOD_SECONDS, SOURCES, law
 
+Look = tuple[list[dict[str, int]], int, int]
+"""Jobs by group of each node, and waiting jobs of two groups."""
 NODE = st.dictionaries(st.sampled_from(("alice", "atlas", "cms")), st.integers(1, 32), max_size=2)
+LOOK = st.tuples(st.lists(NODE, min_size=1, max_size=6), st.integers(0, 20), st.integers(0, 20))
 LAWS = st.builds(
     lambda name, strategy, most, dwell: replace(
         law(strategy, max_changed_nodes=most, dwell_seconds=dwell),
@@ -31,36 +34,48 @@ LAWS = st.builds(
 )
 
 
-@given(
-    LAWS,
-    st.lists(NODE, min_size=1, max_size=6),
-    st.tuples(st.integers(0, 20), st.integers(0, 20)),
-    st.sampled_from((None, "unsigned")),
-    st.booleans(),
-    st.booleans(),
-)
+def looks(drawn: list[Look]) -> list[Snapshot]:
+    taken = []
+    for number, (nodes, cms, atlas) in enumerate(drawn):
+        held = [
+            running(f"cn-{n}", group, 1, 1)._replace(seconds=age, memory_mib=age % 999)
+            for n, of_node in enumerate(nodes)
+            for group, jobs in of_node.items()
+            # Of any age, and some have started since the last look.
+            for age in [
+                abs(hash((n, job, number))) % 40_000 % (900 * job + 60) for job in range(jobs)
+            ]
+        ]
+        seen = snapshot(
+            held, {("cms", 8): cms, ("cms", 1): atlas, ("atlas", 8): atlas}, sources=SOURCES
+        )
+        # Nodes for multicore jobs alone in one cycle are for all jobs in the next.
+        of_node = tuple(
+            replace(
+                node,
+                multicore_only=(index + number) % 2 == 0,
+                # Nodes obey, or act on an older target.
+                obeyed_sequence=NOW + (number - 1 - index % 2) * PERIOD_SECONDS,
+            )
+            for index, node in enumerate(seen.nodes)
+        )
+        taken.append(replace(seen, nodes=of_node, taken_at=NOW + number * PERIOD_SECONDS))
+    return taken
+
+
+@given(LAWS, LOOK, st.sampled_from((None, "unsigned")), st.booleans(), st.booleans())
 def test_every_code_of_a_decision_has_its_sentence(
     config: PlanConfig,
-    jobs: list[dict[str, int]],
-    waiting: tuple[int, int],
+    drawn: Look,
     refusal: Optional[str],
     hampered: bool,  # noqa: FBT001 - drawn
     present: bool,  # noqa: FBT001
 ) -> None:
     """Codes of plan, groups, nodes, limits and controllers are in the closed set."""
-    held = [
-        running(f"cn-{n}", name, 1, k)
-        for n, of_node in enumerate(jobs)
-        for name, k in of_node.items()
-    ]
-    cms, atlas = waiting
-    pending = {("cms", 8): cms, ("cms", 1): atlas, ("atlas", 8): atlas}
-    taken = snapshot(held, pending, sources=SOURCES)
+    (taken,) = looks([drawn])
     first, *rest = taken.nodes or (Node("cn-0", "cn-0", 8, 10.0, controlled=True),)
-    # Nodes act on an older target, or are for multicore jobs alone.
-    late = [replace(node, multicore_only=present, obeyed_sequence=NOW - 60) for node in rest]
     odd = replace(first, refusal=refusal, draining=hampered, reserved=hampered)
-    taken = replace(taken, nodes=(odd, *late))
+    taken = replace(taken, nodes=(odd, *rest))
     loans = Loans({"alice": 50.0}, {"cms": 5.0})
     due = Entitlement("present" if present else "in_use", loans)
     config = replace(config, steering=replace(config.steering, entitlement=due))

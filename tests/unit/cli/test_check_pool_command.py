@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.check.pool_rules import CHECKS
+from sharectl.check.pool import CHECKS
 from sharectl.config.fields import POOL_CHECKS
 from sharectl.model import Disabled
 from sharectl.plan.plan import State

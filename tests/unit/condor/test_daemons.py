@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import htcondor2
 import pytest
 
-from sharectl.check.pool_rules import divided
+from sharectl.check.pool import divided
 from sharectl.condor.daemons import HAND_ON_SECONDS, schedd_questions, why_silent
 
 FAILED = htcondor2.HTCondorException("Failed communication with collector.")

@@ -9,7 +9,7 @@ from typing import Optional
 
 import pytest
 
-from sharectl.check.pool_rules import divided
+from sharectl.check.pool import divided
 from sharectl.condor.service import NO_TOKEN, TOKENS, become_service, pool_of, token_remedy
 
 

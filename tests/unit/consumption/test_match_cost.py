@@ -51,29 +51,15 @@ JOBS = [
 ]
 
 
-def content_of(slots: Sequence[NamedAd], jobs: Sequence[NamedAd]) -> dict[str, Any]:
-    return priced(price(slots, jobs, most=100))
-
-
 def table_of(slots: Sequence[NamedAd], jobs: Sequence[NamedAd]) -> str:
     printed = io.StringIO()
-    print_cost(content_of(slots, jobs), printed)
+    print_cost(priced(price(slots, jobs, most=100)), printed)
     return printed.getvalue()
 
 
 def test_tables(golden: Callable[[str, str], None]) -> None:
     """Figures, wording and columns; claims are counted up to a number."""
     golden("consumption/tables.txt", f"{table_of(SLOTS, JOBS)}\n{table_of(SLOTS, [])}")
-
-
-def test_keys_for_programs() -> None:
-    content = content_of(SLOTS, JOBS)
-    keys = ("slots", "jobs", "cost", "fits", "at_least")
-    rows = [tuple(match[key] for key in keys) for match in content["matches"]]
-    assert rows[0] == (0, 0, 1, 6, False)
-    assert rows[4] == (2, 0, 0, 100, True)
-    assert [slots["count"] for slots in content["slots"]] == [2, 1, 1]
-    assert [jobs["count"] for jobs in content["jobs"]] == [3, 1]
 
 
 def test_names_of_ads_steer_no_terminal() -> None:
