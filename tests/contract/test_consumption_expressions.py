@@ -20,7 +20,7 @@ from math import ceil, floor
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sharectl.condor.library import CondorProcess
