@@ -294,11 +294,11 @@ class Machines:
         self.attributes, self.over = accounts.affordable_words((job.words for job in jobs), users)
         requests = map(_REQUEST.fullmatch, {*self.attributes, *of_jobs, *_REQUESTS})
         totals = (f"TotalSlot{match[1]}" for match in requests if match)
-        asked = filter(_ATTRIBUTE.fullmatch, self.attributes)
+        of_slots = filter(_ATTRIBUTE.fullmatch, self.attributes)
         # Nodes have most texts in common, and one string is enough for all.
         self.rows = [
             {sys.intern(name): sys.intern(text) for name, text in row_of(ad).items()}
-            for ad in look([*_OF_ANY_SLOT, *totals, *asked])
+            for ad in look([*_OF_ANY_SLOT, *totals, *of_slots])
         ]
         rows = [clocked(row, now) for row in self.rows]
         self._slots = SlotGroups([(row, policy_of(row, of_jobs), ()) for row in rows], stepped)

@@ -277,8 +277,8 @@ class CondorPool:
 
         def look_again(projection: Sequence[str]) -> Iterable[Any]:
             machines = [node.machine for node in answered.nodes]
-            asked = collector(pool.collector)
-            return chain.from_iterable(daemons.slots_in_parts(asked, machines, projection))
+            central = collector(pool.collector)
+            return chain.from_iterable(daemons.slots_in_parts(central, machines, projection))
 
         seconds = pool.collector_deadline_seconds + TRIAL_SECONDS
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
