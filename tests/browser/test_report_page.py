@@ -1,8 +1,7 @@
-"""The page of `sharectl report` in a browser; each check must fail on a broken page."""
+"""The page of `sharectl report` in a browser."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -59,16 +58,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: folder / f"{name}.html" for name in PAGES}
 
 
-def changed(page: Path, pattern: str, new: str) -> Path:
-    """A copy with another first match of a pattern; its policy lets in any style sheet."""
-    text = page.read_text(encoding="utf-8")
-    broken, count = re.subn(pattern, new, text, count=1, flags=re.DOTALL)
-    assert count
-    copy = page.with_name(f"broken-{page.name}")
-    copy.write_text(re.sub(r"'sha256-[^;]*;", "'unsafe-inline';", broken), encoding="utf-8")
-    return copy
-
-
 @pytest.mark.parametrize(
     ("name", "look"),
     [(name, look) for name, shown in LOOKED_AT.items() for look in shown.split()],
@@ -79,35 +68,6 @@ def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, loo
     assert looks.faults(browser) == []
     ground = looks.rgb(browser.evaluate(looks.GROUND))
     assert (max(ground) < 50, min(ground) > 200) == (look == "dark", look != "dark")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "new", "check"),
-    [
-        (r'(class="line power" d=")[^"]*', r"\1M60 60l1 1", looks.missing_curves),
-        (r"\.line\.power\{stroke:var\(--power\)", ".line.power{stroke:none", looks.missing_curves),
-        (r"(--helped\);stroke-dasharray:)7 4", r"\1none", looks.alike_without_colour),
-        (r"\.area\.layer1,", ".area.layerx,", looks.missing_curves),
-        (r"--muted:#55606c", "--muted:#a9b0b8", looks.faint),
-        (r'(class="unit") x="2" y="11"', r'\1 x="20" y="30"', looks.overlapping),
-        (
-            r'(class="label" [^>]*y=")[^"]*(.*?class="label" [^>]*y=")([^"]*)',
-            r"\g<1>\g<3>\g<2>\g<3>",
-            looks.overlapping,
-        ),
-        (r"minmax\(0,1fr\)\)", "minmax(900px,1fr))", looks.too_wide),
-        (r'<html lang="en">', "<html>", looks.inaccessible),
-        (r'(id="p1"[^>]*>.*?class="hatch" d=")[^"]*', r"\1M0 3h6", looks.alike_without_colour),
-    ],
-)
-def test_the_checks_can_fail(
-    browser: Chromium, pages: dict[str, Path], pattern: str, new: str, check: object
-) -> None:
-    browser.look(width=1200)
-    page = pages["sizes" if "p1" in pattern else "month"]
-    browser.open(changed(page, pattern, new))
-    assert callable(check)
-    assert check(browser)
 
 
 def test_a_hostile_name_is_text_and_the_policy_stops_what_gets_past_that(

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from sharectl.check.pool import CHECKS
 from sharectl.config.fields import POOL_CHECKS
-from sharectl.model import Disabled
-from sharectl.plan.plan import State
-from sharectl.publish.disabled_file import DisabledFile, user_name
+from sharectl.publish.disabled_file import user_name
 from sharectl.publish.state import StateFile
 from tests.unit.cli.conftest import Run
-from tests.verbs import Terminal
 
 
 def test_a_pool_that_does_not_answer_fails_and_its_texts_are_bounded(
@@ -47,23 +42,6 @@ def test_checks_can_be_left_out(run: Run, config: Path) -> None:
 
 def test_the_configuration_knows_the_names_of_the_checks() -> None:
     assert [check.id for check in CHECKS] == list(POOL_CHECKS)
-
-
-def test_each_check_and_finding_stands_once_and_fits_a_terminal(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    piped = run("check", "pool")[1]
-    silent = "clocks, groups, cron, start, fresh, nodes, cores, defrag"
-    assert piped.count("the collector did not answer") == 1
-    assert f"unknown  {silent}\n" in piped
-    assert max(map(len, piped.splitlines())) > 80, "nothing is cut or wrapped in a pipe"
-    monkeypatch.setenv("COLUMNS", "80")
-    to = Terminal()
-    with contextlib.redirect_stdout(to):
-        run("check", "pool")
-    lines = to.getvalue().splitlines()
-    assert [line for line in lines if len(line) > 80 and " " in line.strip()] == []
-    assert " ".join("".join(lines).split()) == " ".join("".join(piped.splitlines()).split())
 
 
 def test_configuration_and_bindings(
@@ -110,23 +88,6 @@ def test_before_the_first_cycle_there_is_something_to_do_and_nothing_has_failed(
     assert remedies["cycles"] == "`sharectl cycle`, or enable sharectl.timer"
 
 
-def test_what_status_says_is_said_here_too(run: Run, tmp_path: Path) -> None:
-    DisabledFile(tmp_path).disable(Disabled("cooling", "ann@cm", 1))
-    StateFile(tmp_path / "state.json").save(State(sequence=5))
-    (place,) = [f for f in findings(run) if f["id"] == "targets" and "withdrawn" in f["fault"]]
-    assert place["fault"].startswith("disabled, but targets are not withdrawn everywhere")
-
-
 def findings(run: Run) -> list[dict[str, str]]:
     listed: list[dict[str, str]] = json.loads(run("check", "pool", "--json")[1])["findings"]
     return listed
-
-
-def test_a_timer_that_nobody_answers_about_is_unknown_before_the_first_cycle(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))  # without systemctl
-    assert json.loads(run("check", "pool", "--json")[1])["states"]["timer"] == "unknown"
-    last = {"problems": [], "taken_at": int(time.time()), "seconds": 1}
-    StateFile(tmp_path / "state.json").note_cycle(last)
-    assert json.loads(run("check", "pool", "--json")[1])["states"]["timer"] == "ok"

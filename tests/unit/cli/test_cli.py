@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import io
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sharectl.cli.main import build_parser, main
-from sharectl.model import Source, UnplaceableJobs
+from sharectl.cli.main import main
+from sharectl.model import Source
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
 from tests.fakes import snapshot
@@ -65,13 +63,6 @@ def test_what_a_replay_assumes_is_said_beside_the_rows(run: Run, jobs: Path) -> 
     assert "no job is in it" in run("errors", "--jobs", jobs)[2]
 
 
-def test_control_characters_of_a_message_do_not_reach_the_terminal(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["errors", "--config", "no\x1b[31m"]) == 78
-    assert "\x1b" not in capsys.readouterr().err
-
-
 def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]) -> None:
     taken = snapshot(sources=[Source("collector", 1.0, "no answer")])
     content = as_json.snapshot(taken, ("alice",))
@@ -80,16 +71,6 @@ def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]
     snapshot_tables(content, sys.stdout)
     out = capsys.readouterr().out
     assert ("no answer" in out, "alice" in out) == (True, False)
-
-
-def test_jobs_before_their_time_are_not_among_those_that_no_node_could_run() -> None:
-    rows = [UnplaceableJobs("cms", n, 1, f"ap#{n}.0", later=n == 1) for n in (1, 8)]
-    to = io.StringIO()
-    taken = replace(snapshot(), unplaceable=tuple(rows))
-    snapshot_tables(as_json.snapshot(taken, ("cms",)), to)
-    never, _, later = to.getvalue().partition("pending jobs whose time has not come")
-    assert ("ap#8.0" in never, "ap#1.0" in never) == (True, False)
-    assert ("ap#8.0" in later, "ap#1.0" in later) == (False, True)
 
 
 SLIPS = {
@@ -111,27 +92,3 @@ def test_a_slip_of_the_pen_is_told_what_to_write(
         main(words.split())
     assert ended.value.code == 2
     assert SLIPS[words] in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "report -o -", "simulate small-site -o -", "tune small-site --over control.law -o -",
-        "learn small-site -o -", "snippets install --config-dir=-", "errors --jobs -",
-        "check snippets -",
-    ],
-)  # fmt: skip
-def test_a_minus_is_no_folder_or_file_of_that_name(
-    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        main(words.split())
-    assert (ended.value.code, list(tmp_path.iterdir())) == (2, [])
-    assert "'-' is no path here: write that of a file or folder" in capsys.readouterr().err
-
-
-def test_a_minus_is_standard_output_where_one_document_is_written() -> None:
-    assert build_parser("init").parse_args(["init", "-o", "-"]).output is None
-    export = ["ledger", "export", "-o", "-"]
-    assert build_parser("ledger").parse_args(export).output is None

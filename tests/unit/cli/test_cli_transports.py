@@ -12,7 +12,6 @@ from sharectl.config.load import load
 from sharectl.errors import ConfigError, StateError
 from sharectl.model import Plan, Target
 from sharectl.publish import signing, text
-from sharectl.publish.collector import PlacedAd, placed
 from sharectl.publish.text import Seal
 from sharectl.report.status import place_words
 from tests.publish_plan import publish
@@ -24,7 +23,6 @@ KEY = {b"a": bytes.fromhex(SECRET)}
 NOW = int(time.time())
 TARGETS = (Target("cn-1", "alice", 56, "cms", 8),)
 PLAN = Plan(NOW, NOW, NOW + 3060, ("alice", "cms"), TARGETS, "targets", "alice", "cms")
-COLLECTOR = "collector:cm.example.org"
 
 
 @pytest.fixture
@@ -116,16 +114,3 @@ def test_the_content_of_a_server_is_shown(tmp_path: Path, server: WebServer) -> 
     assert (place["served"], place["problem"]) == (True, None)
     server.answer = serving(b"", 503)
     assert "http-status" in status.places(load(config), NOW)[0]["problem"]
-
-
-def test_the_content_of_a_collector_is_shown() -> None:
-    ad = PlacedAd(
-        is_plan=True, name="sharectl", identity="s@x", sequence=7, valid_until=NOW + 60, pool=None
-    )
-    place = status.row(placed(COLLECTOR, [ad]), None, NOW, 7)
-    assert place["problem"] is None
-    assert place_words(place) == "0 targets, sequence 7, valid for 1 min, from s@x"
-    late = status.row(placed(COLLECTOR, [ad]), None, NOW + 60, 7)
-    assert "expired 0 s ago" in late["problem"]
-    other = status.row(placed(COLLECTOR, [ad._replace(pool="pool-2")]), None, NOW, 7)
-    assert "is for pool pool-2, and pool.name is None" in other["problem"]

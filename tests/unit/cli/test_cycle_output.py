@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -47,14 +46,6 @@ def test_a_warning_that_stands_is_printed_once() -> None:
     assert new_warnings([stands], [other, None, 7]) == [stands]
 
 
-@pytest.mark.parametrize("written", [[{"a": 1}], "text", None, 7])
-def test_any_warnings_may_be_in_the_file_of_the_last_cycle(
-    run: Run, config: Path, written: object
-) -> None:
-    StateFile(config.parent / "state.json").note_cycle({"warnings": written})
-    assert run("cycle")[0] == 75
-
-
 # ---- mode: observe
 
 
@@ -68,22 +59,6 @@ def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: P
     assert "the next cycle withdraws them" in err
 
 
-def test_a_monitor_is_told_that_nothing_is_steered_on_purpose(run: Run, config: Path) -> None:
-    assert run("disable", "--reason", "cooling")[0] == 0
-    add(config, "mode: observe\n")
-    *_, observes, disabled = run("status", "--nagios")[1].splitlines()
-    assert observes == "mode: observe"
-    assert disabled.startswith("disabled since ")
-    assert disabled.endswith(": cooling")
-
-
-def test_enable_tells_that_observing_goes_on(run: Run, config: Path) -> None:
-    assert run("disable", "--reason", "cooling")[0] == 0
-    add(config, "mode: observe\n")
-    code, out, _ = run("enable")
-    assert (code, "no cycle publishes targets yet: mode: observe" in out) == (0, True)
-
-
 @pytest.mark.parametrize("option", [["--dry-run"], []])
 def test_a_cycle_that_observes_is_not_disabled(
     run: Run, config: Path, tmp_path: Path, option: list[str]
@@ -93,19 +68,3 @@ def test_a_cycle_that_observes_is_not_disabled(
     _, line, _ = run("cycle", *option)
     assert " disabled=false " in line
     assert "1970" not in line
-
-
-def test_a_last_cycle_that_is_still_to_come_is_a_problem(
-    run: Run, config: Path, tmp_path: Path
-) -> None:
-    add(config, "mode: observe\n")
-    run("cycle")
-    store = StateFile(tmp_path / "state.json")
-    cycle = store.last_cycle()
-    store.note_cycle({**cycle, "taken_at": cycle["taken_at"] + 90_000})
-    assert "the last cycle ran 1 d" in run("status")[2]
-    _, out, _ = run("check", "pool", "--json")
-    report = json.loads(out)
-    faults = [f["fault"] for f in report["findings"] if f["id"] == "clocks"]
-    assert "the last cycle ran 1 d" in "".join(faults)
-    assert "in the future" in report["evidence"]["timer"]

@@ -149,14 +149,6 @@ def test_without_the_switch_the_reply_tells_how_far_targets_went(run: Run, tmp_p
     assert (reply["disabled"], reply["published"]) == (None, [])
 
 
-def test_a_second_disable_tells_which_reason_it_replaces(run: Run, tmp_path: Path) -> None:
-    over = {"schema_version": 1, "reason": "old", "who": "ann", "since": 1, "until": 2}
-    (tmp_path / "disabled").write_text(json.dumps(over), encoding="utf-8")
-    assert json.loads(run(*DISABLE, "--json")[1])["was"] is None, "its time is over"
-    reply = json.loads(run("disable", "--reason", "again", "--json")[1])
-    assert (reply["was"]["reason"], reply["disabled"]["reason"]) == ("cooling", "again")
-
-
 DURATIONS = ("", "0", "2", "-3m", "soon", "0.5s", "400d", "nan", "9" * 400)
 REASONS = ("", "   ", "two\nlines", "\x1b[31m", "x" * 501)
 

@@ -77,14 +77,6 @@ def test_a_foreign_file_is_not_replaced(report: Run, out: Path, tmp_path: Path, 
     assert (there.lstat().st_ino, there.lstat().st_size) == (before.st_ino, before.st_size)
 
 
-def test_a_period_without_a_cycle_replaces_no_page(report: Run, out: Path) -> None:
-    assert report()[0] == 0
-    before = (out / "index.html").read_bytes()
-    code, printed, problems = report("--from", END, "--to", END + 86400)
-    assert (code, printed, "no cycle in that time" in problems) == (1, "", True)
-    assert (out / "index.html").read_bytes() == before
-
-
 def test_json_has_the_numbers_of_the_page(report: Run) -> None:
     period = content_of(report)
     assert (period["schema_version"], period["kind"]) == (1, "report")
@@ -96,16 +88,3 @@ def test_json_has_the_numbers_of_the_page(report: Run) -> None:
     targets = period["pool"]["targets"]
     assert (alice["held_back_nodes"], alice["helped_nodes"]) == (targets, 0)
     assert (cms["held_back_nodes"], cms["helped_nodes"]) == (0, targets)
-
-
-@pytest.mark.parametrize(
-    ("since", "until", "begin"),
-    [(NOW - 360, END, NOW), (NOW, END, NOW), (NOW + 7, NOW + 3_456_789, NOW + 7)],
-)
-def test_the_page_begins_where_the_ledger_does(
-    report: Run, out: Path, since: int, until: int, begin: int
-) -> None:
-    period = content_of(report, "--from", since, "--to", until)
-    assert (period["since"], period["until"]) == (begin, until)
-    page = (out / "index.html").read_text(encoding="utf-8")
-    assert ("The ledger begins at 2023-11-14 22:13:20 UTC" in page) == (since < begin)

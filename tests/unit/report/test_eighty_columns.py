@@ -12,12 +12,9 @@ import pytest
 
 from sharectl.cli.main import main
 from sharectl.ledger.ledger import PLACE
-from sharectl.model import Node, OtherJobs, PendingJobs, RunningJobs, Snapshot, Source
-from sharectl.report import as_json
-from sharectl.report.pool import snapshot_tables
 from sharectl.report.tables import LINES, cell, number, plain, print_screen
-from tests.fakes import NOW
-from tests.ledgers import PERIOD_SECONDS, busy, law, write
+from tests.files_of_a_site import make
+from tests.ledgers import busy, law, write
 from tests.verbs import Terminal
 
 WIDTH = 80
@@ -90,25 +87,18 @@ def test_a_screen_is_cut_on_a_terminal_and_whole_in_a_pipe() -> None:
     assert (len(texts[1]), texts[1][-1]) == (LINES, "… and 79 lines more: | cat")
 
 
-def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_of_a_site_fits_on_a_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", str(WIDTH))
-    groups, host = ("atlas", "cms.production", "lhcb"), "cn-000-05-06"
-    node = Node(host, f"{host}.x", 128, 12.345, controlled=True, memory_mib=524_288)
-    taken = Snapshot(
-        NOW + PERIOD_SECONDS,
-        (node,),
-        tuple(RunningJobs(host, group, 8, 12.345, 99_999, 12_345) for group in groups),
-        (PendingJobs("atlas", 8, 1_234_567), PendingJobs("other", 1, 7_654_321)),
-        (Source("schedd a-rather-long-name-17.example.org", 0.123),),
-        others=(OtherJobs("belle", 12_345, 1_234_567),),
-    )
-    to = Terminal(), io.StringIO()
-    for stream in to:
-        snapshot_tables(as_json.snapshot(taken, groups), stream)
-    shown, piped = (stream.getvalue() for stream in to)
-    refuse_loss(piped, shown)
-    headings = [len(line) for line in piped.splitlines() if line.startswith("group")]
-    assert max(headings) <= WIDTH, "piped tables have a line a row, and their headings fit too"
+    make(tmp_path)
+    pipe, terminal = io.StringIO(), Terminal()
+    for to in (pipe, terminal):
+        with contextlib.redirect_stdout(to):
+            assert main(["status", "--config", str(tmp_path / "sharectl.yaml")]) == 1
+    assert "87100" in pipe.getvalue()
+    assert len(terminal.getvalue().splitlines()) <= LINES
+    refuse_loss(pipe.getvalue(), terminal.getvalue())
 
 
 def test_a_number_has_neither_exponent_nor_digits_in_vain() -> None:
