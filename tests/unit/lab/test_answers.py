@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl_lab.twin.answers import Lack, Spread, ToDue, figures_of, lacks, over_seeds, spread
+from sharectl_lab.twin.answers import Lack, ToDue, figures_of, lacks
 from sharectl_lab.twin.records import CAUSES, GroupOutcome, Outcome, Waits
 
 WAITS = Waits(3, 20.0, 10.0, 40.0, 50.0)
@@ -74,19 +74,6 @@ def test_an_outcome_that_was_interrupted_at_once_has_figures() -> None:
     figures = figures_of(empty)
     assert (figures.shortfall_rms_hs06, figures.used_ratio) == (0, 0)
     assert figures.to_due == ToDue(0, 0, None, None)
-
-
-def test_spread_over_seeds() -> None:
-    assert spread([2.0, 4.0, 9.0]) == Spread(5.0, 13**0.5, 2.0, 9.0)
-    assert spread([3.0]) == Spread(3.0, 0.0, 3.0, 3.0)
-    more = replace(HALVES.groups["a"], waits_by_cores={1: WAITS, 8: WAITS}, pledge_hs06=75.0)
-    second = replace(HALVES, refusals=9, groups={**HALVES.groups, "a": more})
-    figures = over_seeds([figures_of(HALVES), figures_of(second)])
-    assert figures["refusals"] == (8.0, pytest.approx(2**0.5), 7, 9)
-    assert figures["groups"]["other"]["work_ratio"] is None
-    waits = figures["groups"]["a"]["waits_by_cores"]
-    assert [*waits] == [1, 8], "sizes in order, also if one seed lacks one"
-    assert waits[8]["p95_seconds"] == (40.0, 0.0, 40.0, 40.0)
 
 
 def test_a_group_lacks_power_from_the_begin_of_its_shortfall_until_it_has_90_percent() -> None:

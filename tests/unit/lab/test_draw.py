@@ -48,18 +48,3 @@ def test_a_factory_stops_in_an_outage_and_comes_back() -> None:
     assert active == [True, True, False, False, True, True, False, True]
     once = DrawnWorkload([JobStream(keep_pending=1, phases=(Phase(1),))], 1, 1e9).factories[0]
     assert [once.is_active(at) for at in (0, HOUR - 1, HOUR, 1e8)] == [False, False, True, True]
-
-
-def test_users_and_access_points_share_the_jobs() -> None:
-    stream = JobStream("cms", users=3, access_points=2, per_hour=6000, keep_pending=8)
-    workload = DrawnWorkload([stream], 5, HOUR)
-    # Those that arrive have kinds of their streams, and each factory has its own.
-    assert [factory.kind for factory in workload.factories] == list(range(6))
-    assert [factory.keep_pending for factory in workload.factories] == [2, 2, 1, 1, 1, 1]
-    jobs = Counter(job.kind for job in workload.arrivals())
-    assert sorted(jobs) == list(range(6, 12))
-    assert all(count == pytest.approx(1000, abs=150) for count in jobs.values())
-    first = DrawnWorkload([JobStream(at_start=3, users=2)], 1, HOUR).arrivals()
-    assert [(job.at, job.kind) for job in first] == [(0.0, 0), (0.0, 1), (0.0, 0)]
-    names = {(kind.submitter, kind.access_point) for kind in workload.kinds}
-    assert names == {(f"cms.user{n}", point) for n in (1, 2, 3) for point in (0, 1)}

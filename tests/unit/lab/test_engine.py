@@ -8,7 +8,7 @@ from sharectl_lab.twin.engine import Setup, Twin
 from sharectl_lab.twin.group_quotas import GroupQuota, QuotaTree
 from sharectl_lab.twin.records import NodeSpec, SlotSpec
 from sharectl_lab.twin.settings import Access, Negotiator
-from sharectl_lab.twin.start import SlotTarget, StartKnobs, is_in_grace, is_seen
+from sharectl_lab.twin.start import StartKnobs, is_in_grace, is_seen
 from sharectl_lab.workload.draw import Arrival, JobKind
 from tests.steered import Listed
 
@@ -106,21 +106,6 @@ def test_mc_grace_has_to_see_the_cores_taken(
     assert (done(twin), running(twin)) == (2, [0])
     twin.run(starts_at)
     assert running(twin) == [1]
-
-
-def test_single_core_jobs_starve_multicore_jobs_unless_a_target_helps() -> None:
-    singles = tuple(Arrival(10.0 * number, 0, 150.0) for number in range(2000))
-    jobs = Listed((ONE, EIGHT), (*singles, Arrival(20_001.0, 0, 1.0)))
-    jobs = jobs._replace(jobs=tuple(sorted((*jobs.jobs, Arrival(500.0, 1, 1e6)))))
-    starved = pool(jobs, 12)
-    starved.run(15_000.0)
-    assert starved.measures["cms"].cores == 0
-    helped = pool(jobs, 12, start=StartKnobs())
-    helped.run(1000.0)
-    helped.set_target(helped.nodes[0], SlotTarget("alice", 4, "cms", 8))
-    helped.run(3000.0)
-    assert helped.measures["cms"].cores == 8
-    assert helped.measures["alice"].cores == 4
 
 
 def test_an_evicted_job_begins_again() -> None:

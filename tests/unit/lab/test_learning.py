@@ -20,13 +20,11 @@ from sharectl_lab.scenarios.file import load, parse
 from sharectl_lab.scenarios.strategies import Strategy, read_strategies
 from sharectl_lab.study.run import Episode, simulate
 from sharectl_lab.study.training import (
-    FIRST_STEP,
     START,
     Case,
     StepFigures,
     Weights,
     policy_of,
-    recombined,
     score,
     steps_of,
     trained,
@@ -93,27 +91,6 @@ def test_a_policy_that_is_worse_than_latest_is_not_written() -> None:
     policy = trained(2, 1, best_at_start)
     assert policy.weights == START
     assert policy.training.score == policy.training.score_before == 0
-
-
-def test_the_best_policy_that_was_tried_is_written() -> None:
-    """The mean of a generation may be worse than all of it."""
-    tried: list[Weights] = []
-
-    def best_is_second(policies: Sequence[Weights]) -> list[float]:
-        tried.extend(weights for weights in policies if weights not in tried)
-        return [float(weights == pytest.approx(tried[1], rel=1e-5)) for weights in policies]
-
-    policy = trained(2, 1, best_is_second)
-    assert policy.weights == pytest.approx(tried[1], rel=1e-5)
-    assert (policy.training.score, policy.training.score_before) == (1.0, 0.0)
-
-
-def test_the_better_half_counts_by_rank() -> None:
-    assert list(FIRST_STEP) == list(FEATURES)
-    tried = [(float(number),) * len(START) for number in range(4)]
-    # Ranks: 1, 3; log 3 and log 3 - log 2.
-    mean = (1.0986 * 1 + 0.4055 * 3) / 1.5041
-    assert recombined(tried, [0.0, 3.0, 1.0, 2.0])[0] == pytest.approx(mean, rel=1e-3)
 
 
 # ---- on the twin

@@ -98,13 +98,6 @@ def test_a_tree_with_a_gap_or_a_double_is_refused(groups: list[GroupQuota]) -> N
         QuotaTree(groups)
 
 
-def test_the_neediest_submitter_goes_first() -> None:
-    pool = StaticSlots(units(10), {"a.u": 9, "b.u": 9})
-    pool.accountant.charge("a.u", -86_400.0, 5)
-    pool.negotiate(QuotaTree())
-    assert pool.turns[0] == "b.u"
-
-
 @pytest.mark.parametrize(
     ("weight", "least", "used"),
     [

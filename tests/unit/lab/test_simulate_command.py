@@ -17,15 +17,13 @@ from pathlib import Path
 import pytest
 
 from poolbox.waiting import HANG_SECONDS
-from sharectl.cli import options
 from sharectl.cli.main import main
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl_lab.scenarios import file
-from sharectl_lab.verbs.simulate import INDEX, OUTCOME, progress
+from sharectl_lab.verbs.simulate import INDEX, OUTCOME
 from tests.made_cycles import made
 from tests.simulated import SMALL
 from tests.unit.cli.conftest import configured
-from tests.verbs import Terminal
 
 CHECKOUT = Path(__file__).parents[3]
 SIMULATING_SECONDS = 3.0
@@ -256,16 +254,3 @@ def test_an_interrupt_leaves_a_usable_result(tmp_path: Path, scenario: Path) -> 
     for strategy in content["strategies"]:
         assert 0 < strategy["runs"][0]["seconds"] < 400 * 86_400
     assert (out / INDEX).exists()
-
-
-def test_the_progress_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal, seconds = Terminal(), iter((0.0, 30.0, 30.5))
-    monkeypatch.setattr(sys, "stderr", terminal)
-    line = options.Line()
-    bar = progress("6 runs", line, lambda: next(seconds))
-    bar(0.25)
-    bar(0.26)
-    line.end()
-    shown = terminal.getvalue()
-    assert shown == "\r 25% of 6 runs, 1 min 30 s to go\x1b[K\r\x1b[K"
-    assert "\n" not in shown

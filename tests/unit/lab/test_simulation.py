@@ -85,17 +85,6 @@ def with_bound() -> Simulation:
     return replace(compared(), bounds=bounds)
 
 
-def test_figures_have_a_line_a_strategy() -> None:
-    made = page(with_bound())
-    figures = dict(re.findall(r'<svg[^>]* id="([^"]*)"(.*?)</svg>', made, re.DOTALL))
-    broad = [f"{key}{size}" for key in ("price", "shortfall") for size in ("", "-slim")]
-    assert list(figures) == [*broad, "g1", "g2", "g3"]
-    names = ["nothing", "defrag", "live:law=pid"]
-    for key, figure in figures.items():
-        drawn = re.findall(r'<path class="line (?!sample)[^>]*><title>([^<]*)', figure)
-        assert drawn == ([*names, "bound"] if key.startswith("price") else names), key
-
-
 def test_names_are_text_everywhere() -> None:
     hostile = outcome(HOSTILE, pledges={HOSTILE: 1.0, "b": 2.0})
     made = page(simulation([hostile]))

@@ -1,20 +1,14 @@
 from __future__ import annotations
 
-import dataclasses
-import json
 from math import isclose
-from pathlib import Path
 
 import pytest
 
-from poolbox import PoolboxError, event_log
-from poolbox.comparison import __main__ as command
-from poolbox.comparison import recording, results, strategies, twin
+from poolbox.comparison import recording, results, twin
 from poolbox.comparison.recording import Record, Run
 from poolbox.comparison.scenario import FILL_SECONDS, SCENARIOS, Comparison, Job, Node
 from poolbox.demo.scenario import CHECKOUT
-from sharectl.config.load import load
-from sharectl_lab.scenarios.strategies import USUAL, Strategy, read_strategies
+from sharectl_lab.scenarios.strategies import read_strategies
 
 SEED = 3
 RESULTS = CHECKOUT / "bench/results"
@@ -52,89 +46,6 @@ def test_work_of_a_killed_job_is_lost_and_the_job_waits_again() -> None:
 
     assert (seen.killed_jobs, seen.lost_core_seconds) == (1, 40.0)
     assert seen.missing_hs06[2:] == [120, 120]
-
-
-def event(number: str, job: str, second: int, text: str = "") -> str:
-    return f"{number} ({job}.000) 2026-01-01T00:00:{second:02}.500Z Job\n{text}...\n"
-
-
-def test_runs_of_an_event_log_have_the_jobs_place_in_the_list(tmp_path: Path) -> None:
-    log = tmp_path / "events.log"
-    slot = "\tSlotName: slot1_1@weak\n"
-    log.write_text(
-        event("000", "007.001", 0)
-        + event("001", "007.001", 10, slot)
-        + event("004", "007.001", 14)
-        + event("001", "007.001", 20, slot)
-        + event("005", "007.001", 30)
-        + event("001", "008.000", 31, slot)
-    )
-    began = event_log.times(log, "000")[0]
-
-    assert recording.runs_of(log, {7: 40, 8: 90}, began) == [
-        Run(41, "weak", 10.0, 14.0, evicted=True),
-        Run(41, "weak", 20.0, 30.0),
-        Run(90, "weak", 31.0, None),
-    ]
-
-
-STRATEGIES = read_strategies(",".join([*USUAL, "live:law=pid"]))
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
-def test_sharectl_takes_the_configuration_of_a_strategy(strategy: Strategy, tmp_path: Path) -> None:
-    made = SCENARIOS["steady"](SEED)
-    path = tmp_path / "sharectl.yaml"
-    content = strategies.sharectl_configuration(made, strategy, tmp_path, tmp_path / "t.txt")
-    path.write_text(json.dumps(content))
-
-    config = load(path)
-
-    assert set(config.groups) == set(made.pledge_hs06)
-
-
-def test_a_strategy_does_nothing_before_it_is_switched_on() -> None:
-    made = SCENARIOS["steady"](SEED)
-    deployed = {
-        strategy.name: strategies.deployment(made, strategy, "trixie") for strategy in STRATEGIES
-    }
-    before = {name: repr(dataclasses.asdict(it.spec)) for name, it in deployed.items()}
-    after = {name: "".join(it.switched_on.values()) for name, it in deployed.items()}
-
-    defrag = {"defrag", "static+defrag"}
-    assert {name for name, text in before.items() if "MACHINES_PER_HOUR = 0\\n" in text} == defrag
-    assert {name for name, text in after.items() if "MACHINES_PER_HOUR = 3600\n" in text} == defrag
-    static = {"static", "static+defrag"}
-    assert {name for name, text in after.items() if "70-multicore-only" in text} == static
-    assert [name for name, text in before.items() if "multicore-only" in text] == []
-
-
-def test_a_table_has_means_and_spreads_of_the_runs_of_a_folder(tmp_path: Path) -> None:
-    for seed, idle in ((1, 10.0), (2, 14.0)):
-        run = dataclasses.replace(recorded(), seed=seed, idle_cores=idle)
-        results.append(tmp_path, run)
-        results.append(tmp_path, dataclasses.replace(run, strategy="nothing", idle_cores=2.0))
-    (tmp_path / results.BOUND).write_text('{"steady": {"missing": 3.25}}')
-
-    rows = results.Results.of(tmp_path).readme().splitlines()
-
-    assert rows[5] == "| sharectl | 100.0 / - | 100.0 / - | never / - | 10.0±2.8 / - | 0 / - |"
-    assert rows[6].startswith("| least possible | 3.2 / - | - / - |")
-    results.append(tmp_path, dataclasses.replace(recorded(), seconds=60.0))
-    with pytest.raises(PoolboxError, match="runs of several lengths"):
-        results.Results.of(tmp_path)
-
-
-def test_a_run_that_is_there_is_not_run_again(tmp_path: Path) -> None:
-    asked = ["run", str(tmp_path), "--twin", "--strategies", "nothing", "--minutes", "1"]
-    assert command.main([*asked, "--seeds", "1"]) == 0
-    first = (tmp_path / results.RUNS).read_text()
-
-    assert command.main([*asked, "--seeds", "1-2"]) == 0
-
-    assert (tmp_path / results.RUNS).read_text().startswith(first)
-    runs = [(run.scenario, run.seed) for run in results.Results.of(tmp_path).runs]
-    assert runs == [(scenario, seed) for seed in (1, 2) for scenario in ("steady", "bursts")]
 
 
 def test_pages_and_picture_are_what_the_results_give() -> None:

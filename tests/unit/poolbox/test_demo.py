@@ -1,49 +1,18 @@
 from __future__ import annotations
 
-import classad2
-import htcondor2  # noqa: F401  # names fall through to the other ad as in the daemons only with it
 import pytest
 
 from poolbox.demo import scenario
-from poolbox.demo.pictures import NodePicture, NodeTarget, cores_by_group, overshoots, picture
+from poolbox.demo.pictures import NodePicture, NodeTarget, overshoots
 from poolbox.demo.steering import Cycle
 from poolbox.demo.story import Moment, Phase
 
 NOW = 1_800_000_000
-AD = """
-Machine = "wn-001.example.org"
-TotalSlotCpus = 16
-ChildCpus = {1, 8, 1, 1}
-ChildAccountingGroup = {"alice.alice@example.org", "cms.x@example.org", undefined, "ALICE.y@e.org"}
-MC_GRACE = time() < 4000000000
-t1_TargetGroups = {"alice", "cms"}
-t1_Targetcores = {0, 8}
-t1_TargetUntil = 1800000060
-t1_JobCtlReason = "ok"
-"""
 
 
 def _node(name: str, alice: int, cap: int | None) -> NodePicture:
     target = None if cap is None else NodeTarget("alice", cap, "cms", NOW)
     return NodePicture(name, 16, {"alice": alice}, target, in_grace=True, job_ctl_reason="ok")
-
-
-def _picture(now: int, absent: str = "none") -> NodePicture:
-    lines = [line for line in AD.strip().splitlines() if not line.startswith(absent)]
-    return picture(classad2.ClassAd(f"[{';'.join(lines)}]"), now)
-
-
-def test_a_picture_says_what_the_ad_says() -> None:
-    node = _picture(NOW)
-    assert node.name == "wn-001"
-    assert dict(node.held_cores) == {"alice": 2, "cms": 8, "other": 1}
-    assert node.idle_cores == 5
-    assert node.target == NodeTarget("alice", 0, "cms", NOW + 60), "a cap of 0 cores is a target"
-    assert node.in_grace
-    assert cores_by_group([node, node])["cms"] == 16
-    assert _picture(NOW + 60).target is None, "it is over"
-    for name in ("t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil"):
-        assert _picture(NOW, name).target is None
 
 
 @pytest.mark.parametrize(
