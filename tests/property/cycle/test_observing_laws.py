@@ -7,14 +7,61 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sharectl.control.laws import Control
+from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.cycle import run_cycle
 from sharectl.model import Snapshot
 from sharectl.plan.blocks import NO_BLOCKS
 from sharectl.plan.plan import PlanConfig
 from sharectl.plan.records import CycleRecord
 from sharectl.plan.settings import GiveUp
-from tests.fakes import FakePool, World
-from tests.property.explain.test_codes_of_decisions import LAWS, LOOK, Look, looks
+from tests.fakes import NOW, FakePool, World, running, snapshot
+from tests.ledgers import PERIOD_SECONDS, SOURCES, law
+
+Look = tuple[list[dict[str, int]], int, int]
+"""Jobs by group of each node, and waiting jobs of two groups."""
+NODE = st.dictionaries(st.sampled_from(("alice", "atlas", "cms")), st.integers(1, 32), max_size=2)
+LOOK = st.tuples(st.lists(NODE, min_size=1, max_size=6), st.integers(0, 20), st.integers(0, 20))
+LAWS = st.builds(
+    lambda name, strategy, most, dwell: replace(
+        law(strategy, max_changed_nodes=most, dwell_seconds=dwell),
+        steering=SteeringConfig(Control(law=name)),
+        give_up=GiveUp(seconds=PERIOD_SECONDS),
+    ),
+    st.sampled_from(("latest", "ewma", "pid")),
+    st.sampled_from(("pair", "many")),
+    st.sampled_from((None, 1, 3)),
+    st.sampled_from((0, 2000)),
+)
+
+
+def looks(drawn: list[Look]) -> list[Snapshot]:
+    taken = []
+    for number, (nodes, cms, atlas) in enumerate(drawn):
+        held = [
+            running(f"cn-{n}", group, 1, 1)._replace(seconds=age, memory_mib=age % 999)
+            for n, of_node in enumerate(nodes)
+            for group, jobs in of_node.items()
+            # Of any age, and some have started since the last look.
+            for age in [
+                abs(hash((n, job, number))) % 40_000 % (900 * job + 60) for job in range(jobs)
+            ]
+        ]
+        seen = snapshot(
+            held, {("cms", 8): cms, ("cms", 1): atlas, ("atlas", 8): atlas}, sources=SOURCES
+        )
+        # Nodes for multicore jobs alone in one cycle are for all jobs in the next.
+        of_node = tuple(
+            replace(
+                node,
+                multicore_only=(index + number) % 2 == 0,
+                # Nodes obey, or act on an older target.
+                obeyed_sequence=NOW + (number - 1 - index % 2) * PERIOD_SECONDS,
+            )
+            for index, node in enumerate(seen.nodes)
+        )
+        taken.append(replace(seen, nodes=of_node, taken_at=NOW + number * PERIOD_SECONDS))
+    return taken
 
 
 def run(config: PlanConfig, seen: list[Snapshot]) -> tuple[World, list[CycleRecord]]:

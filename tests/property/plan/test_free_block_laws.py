@@ -90,11 +90,6 @@ patience = st.sampled_from((1.0, 90.0, 1800.0))
 seeds = st.integers(0, 2**20)
 
 
-def finished(pool: Pool, stood: Standing) -> bool:
-    started = any(start >= stood.since for start in pool.cms[stood.target.node])
-    return started and pool.alice[stood.target.node] <= stood.target.cap_cores
-
-
 def never(_now: int) -> bool:
     return False
 
@@ -111,32 +106,6 @@ def test_no_block_stands_free_longer_than_its_time_and_one_cycle(
         free_since = {name: free_since.get(name, now) for name in free}
         late = [name for name, since in free_since.items() if now - since > seconds + 2 * period]
         assert not late
-
-
-def unearned(decision: Decision, lent: Mapping[str, int]) -> int:
-    """Cores of targets that are new, beyond those that were earned."""
-    earned = sum(int(row.earned) for row in decision.state.blocks.taken)
-    new = {target.node for target in decision.plan.targets} - set(lent)
-    return SIZE * max(0, len(new) - earned)
-
-
-@given(strategies, periods, seeds)
-def test_new_blocks_are_few_until_jobs_have_taken_some(
-    strategy: str, period: int, seed: int
-) -> None:
-    """Cores of new blocks that were not earned: at most `first_cores`, or one block.
-
-    Jobs that run let an eighth of their cores be open beside.
-    """
-    dice = Random(seed)
-    pool = Pool(lambda _now: dice.random() < 0.5, Random(seed))
-    for _, state, seen, decision in cycles(config(strategy, 3 * period), pool, period, 20):
-        stood = {stood.target.node: 1 for stood in state.standing}
-        moved = sum(not finished(pool, old) for old in state.standing) if strategy == "many" else 0
-        running = sum(jobs.cores for jobs in seen.running if jobs.group == "cms")
-        first = free_blocks.first_cores(NODES * CORES) + free_blocks.RUNNING_RATIO * running
-        most = max(SIZE, first) + SIZE * moved
-        assert unearned(decision, stood) <= most
 
 
 @given(seeds, st.lists(st.integers(0, 30), min_size=1, max_size=8), periods)

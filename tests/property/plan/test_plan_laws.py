@@ -7,14 +7,14 @@ from dataclasses import replace
 from itertools import product
 from math import fsum, inf
 from random import Random
-from typing import Any, Optional
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
-from sharectl.plan.choices import Budgets, Choice, Option, OptionSet, best, filled, total_worth
+from sharectl.plan.choices import Budgets, Choice, Option, OptionSet, best, total_worth
 from sharectl.plan.plan import NODE_REASONS, REASONS, PlanConfig, State, decide
 from sharectl.plan.records import GROUP_REASONS
 from sharectl.plan.waits import nodes_of
@@ -171,19 +171,6 @@ def test_the_order_of_things_does_not_matter(
     assert decide(turned, State(), other, NOW).plan.targets == targets
 
 
-@given(snapshots, pledges, st.integers(1, 5))
-def test_less_room_never_means_more_targets(
-    taken: Snapshot, pledge: dict[str, float], most: int
-) -> None:
-    """Fewer nodes allowed, never more targets."""
-
-    def targets(max_nodes: Optional[int]) -> int:
-        config = PlanConfig(pledge, PlanLimits(max_nodes=max_nodes), 3060)
-        return len(decide(config, State(), taken, NOW).plan.targets)
-
-    assert targets(most) <= min(most, targets(most + 1)) <= targets(None)
-
-
 @given(snapshots, configs)
 def test_a_plan_in_force_stays(taken: Snapshot, config: PlanConfig) -> None:
     """Asked again with the same pool, a plan in force is the same plan."""
@@ -194,62 +181,19 @@ def test_a_plan_in_force_stays(taken: Snapshot, config: PlanConfig) -> None:
 
 # ---- the assignment itself
 
-options_of = st.builds(
-    lambda node, group, size, density, spare: Option(
-        node,
-        group,
-        0,
-        size[0],
-        size[0] * size[1] * POWER[node] * spare,
-        size[0] * size[1] * POWER[node],
-        density * size[0] * size[1] * POWER[node],
-        jobs=size[1],
-    ),
-    st.sampled_from(NODES[:4]),
-    st.sampled_from(("alice", "atlas")),
-    st.sampled_from(((2, 1), (4, 1), (8, 1), (1, 2), (1, 5))),
-    st.floats(0.2, 1),
-    st.sampled_from((1.0, 1.0, 0.5)),
-)
-option_lists = st.lists(
-    options_of, min_size=1, max_size=7, unique_by=lambda option: option[:2] + option[3:4]
-)
-budgets_of = st.builds(
-    Budgets,
-    st.fixed_dictionaries({group: st.floats(20, 200) for group in ("alice", "atlas")}),
-    st.fixed_dictionaries({group: st.floats(20, 200) for group in ("cms", "lhcb")}),
-    st.dictionaries(
-        st.tuples(st.sampled_from(("cms", "lhcb")), st.sampled_from((1, 2, 4, 8))),
-        st.builds(lambda jobs: {0: jobs}, st.sampled_from((1, 2, 3, 7))),
-        min_size=1,
-    ),
-    st.sampled_from((inf, 1, 2, 3)),
-)
 
-
-def fits(budgets: Budgets, chosen: list[Choice], *, with_half: bool = True) -> bool:
-    """True if choices keep to the budgets, ``with_half`` but for half of the largest block."""
-    room = min(len(chosen), budgets.room)
-    rest: dict[object, float] = {"room": room, **dict.fromkeys(POWER, 1)}
+def fits(budgets: Budgets, chosen: list[Choice]) -> bool:
+    """True if choices keep to the budgets, without half of a block beyond."""
+    rest: dict[object, float] = {**dict.fromkeys(POWER, 1)}
     rest.update(budgets.excess_hs06)
     rest.update(budgets.deficit_hs06)
     rest.update((kind, sum(jobs.values())) for kind, jobs in budgets.waiting.items())
     for option, helped, _ in chosen:
         rest[option.held_back] -= option.takes_hs06
         rest[helped] -= option.gives_hs06
-        kind = (helped, option.request_cores)
-        rest[kind] = rest.get(kind, 0) - option.jobs
-        rest["room"] -= 1
-        rest[option.node] = rest.get(option.node, 1) - 1
-    halves: dict[str, float] = {}
-    for option, helped, _ in chosen:
-        if option.request_cores > 1 and with_half:
-            for group, hs06 in ((option.held_back, option.takes_hs06), (helped, option.gives_hs06)):
-                halves[group] = max(halves.get(group, 0.0), hs06 / 2)
-    for group, hs06 in halves.items():
-        rest[group] += hs06
-    kept = all(choice.option.helped in (None, choice.helped) for choice in chosen)
-    return kept and min(rest.values()) >= -1e-5
+        rest[helped, option.request_cores] -= option.jobs
+        rest[option.node] -= 1
+    return min(rest.values()) >= -1e-5
 
 
 def optimum(options: list[Option], budgets: Budgets) -> float:
@@ -257,25 +201,9 @@ def optimum(options: list[Option], budgets: Budgets) -> float:
     for helped in product((None, "cms", "lhcb"), repeat=len(options)):
         chosen = [Choice(option, group, 0) for option, group in zip(options, helped) if group]
         worth = total_worth(chosen)
-        if worth > most and fits(budgets, chosen, with_half=False):
+        if worth > most and fits(budgets, chosen):
             most = worth
     return most
-
-
-@given(option_lists, budgets_of)
-def test_a_choice_fits_and_one_that_stands_goes_for_more_alone(
-    options: list[Option], budgets: Budgets
-) -> None:
-    """Choices keep to the budgets; those that stand lose to none that comes to less."""
-    assert fits(budgets, best(OptionSet(options), budgets))
-    # Those on one node stand, for a group of their own.
-    stand = [o._replace(helped="cms") if o.node == NODES[0] else o for o in options]
-    kept = [option for option in stand if option.helped]
-    again = best(OptionSet(stand), budgets, kept)
-    assert fits(budgets, again)
-    assert total_worth(again) >= total_worth(
-        filled(OptionSet(stand), budgets, first=OptionSet(kept))
-    )
 
 
 def drawn(draw: Random) -> tuple[list[Option], Budgets]:

@@ -9,10 +9,8 @@ import pytest
 
 from sharectl.cli.cycle import digest_of
 from sharectl.config.load import load
-from sharectl.control.setpoints import Entitlement
-from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
-from sharectl.explain.decisions import of_ledger, ratio_of
+from sharectl.explain.decisions import of_ledger
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.plan.plan import State, decide
 from tests.fakes import NOW
@@ -40,22 +38,6 @@ def spoilt(tmp_path: Path, config: Path) -> None:
         Ledger(tmp_path / PLACE).record(replace(record, number=0), taken)
 
 
-OUTCOMES = {
-    ("node", "cn-00", "--cycle"): "a target",
-    ("group", "alice", "--cycle"): "gives",
-    ("cycle",): "4 targets",
-}
-"""Subject -> outcome of deciding the first cycle again."""
-
-
-@pytest.mark.usefixtures("spoilt")
-def test_another_decision_is_told_from_that_of_the_cycle(run: Run) -> None:
-    for subject, outcome in OUTCOMES.items():
-        content = run("explain", *subject, 1, "--json").json
-        assert (content["agrees"], content["decided_again"]) == (False, outcome)
-        assert run("explain", *subject, 2, "--json").json["agrees"]
-
-
 @pytest.mark.usefixtures("spoilt")
 def test_a_replay_names_the_cycle_that_the_ledger_does_not_tell_wholly(run: Run) -> None:
     """Each cycle begins with its own state: one that is wrong spoils no other."""
@@ -64,14 +46,3 @@ def test_a_replay_names_the_cycle_that_the_ledger_does_not_tell_wholly(run: Run)
         assert [cycle["note"] for cycle in again["cycles"]] == ["not-reproduced", None, None]
         assert again["summary"]["notes"] == {"not-reproduced": 1}
     assert [cycle["agreement_ratio"] for cycle in again["cycles"]] == [0, 1, 1]
-
-
-@pytest.mark.parametrize("setpoint", ["in_use", "present", "pledge"])
-def test_a_setpoint_is_a_pledge_times_the_ratio(setpoint: str) -> None:
-    config = replace(law(), steering=SteeringConfig(entitlement=Entitlement(setpoint)))
-    decision = decide(config, State(), busy(1), NOW)
-    record = record_of(config, busy(1), decision, decision.plan, ())
-    assert ratio_of(record, "tarot") is None
-    ratio = ratio_of(record, setpoint) or 0.0
-    due = {row.group: row.error.pledge_hs06 * ratio for row in record.groups}
-    assert due == pytest.approx({row.group: row.setpoint_hs06 for row in record.groups})

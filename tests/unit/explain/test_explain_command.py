@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sharectl.cli import wiring
-from sharectl.config.load import load
 from sharectl.control.laws import Control, Shadow
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
-from sharectl.explain import decisions
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source, Target
 from sharectl.plan.plan import decide
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
-from sharectl.report.explain import group_page
 from tests import laws
 from tests.fakes import NOW
 from tests.ledgers import BEGUN, PERIOD_SECONDS, busy, law, write
@@ -196,30 +191,6 @@ def test_a_cycle_that_observed_tells_what_would_have_been(run: Run, tmp_path: Pa
         content = run("explain", *subject, "--json").json
         assert (content["observed"], content["sequence"], content["agrees"]) == (True, None, True)
     assert "would be: " in run("explain", "node", target.node).words
-
-
-def test_a_decision_of_now_shows_the_groups_within_one(config: Path, tmp_path: Path) -> None:
-    config.write_text(
-        "groups: {alice: {pledge_hs06: 100, groups: {prod: {share: 0.7}}}, cms: {pledge_hs06: "
-        f"300}}}}\nstate_directory: {tmp_path}\n",
-        encoding="utf-8",
-    )
-    rows = ["2 cn-1 alice.prod.x 60 1 10"] * 64 + ["1 PEND cms 0 8 10.0"] * 3
-    jobs = jobs_file(tmp_path, rows, NOW)
-    explained = decisions.of_now(wiring.case_of(load(config), jobs), "now")
-
-    def content_of(name: str) -> Mapping[str, Any]:
-        return group_page(explained, name, decisions.explain_group(explained, name)).data
-
-    content = content_of("alice")
-    assert (content["cycle"], content["source"], content["agrees"]) == (None, "now", True)
-    assert [code["code"] for code in content["acted"]] == ["by-subgroups"]
-    assert [(row["held_back"], row["nodes"]) for row in content["gives"]] == [
-        ("alice.prod", ("cn-1",))
-    ]
-    content = content_of("alice.prod")
-    assert content["decided_again"] == "gives"
-    assert content["would_change"]
 
 
 def test_names_of_outside_origin_steer_no_terminal(run: Run, tmp_path: Path) -> None:

@@ -347,19 +347,6 @@ def test_the_first_line_of_a_waiting_job_is_its_cause(golden: Callable[[str, str
     golden("explain/job-waits.txt", to.getvalue())
 
 
-def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
-    shown = page(*(finding(f"wn-{k}", [CPUS, MEMORY, KEPT_OUT], [MEMORY]) for k in range(3)))
-    assert shown.data["code"] == "could-never"
-    remedies = {row["code"]: row["remedy"] for row in shown.data["nodes"]["obstacles"]}
-    assert remedies == {"cpus": law.NO_USE, "memory": law.TOO_LARGE, "target": law.NO_USE}
-    rows = list(shown.shown())
-    labels = [label for label, _ in rows]
-    assert labels.index("even empty") < labels.index("in the way")
-    assert "target" not in labels
-    assert "--json" in dict(rows)["in the way"]
-    assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
-
-
 REMEDIES = [
     (job("TARGET.HasDocker"), {}, "never", "the job's requirements: condor_qedit"),
     (job(), {"Start": "MY.Well =?= True"}, "never", "the site's configuration"),

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.cycle.record import record_of
-from sharectl.explain.decisions import replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.ledger.retention import Keep
 from sharectl.model import Snapshot, Source
-from sharectl.plan.plan import State, decide
 from sharectl.plan.records import CycleRecord
 from sharectl.report import plans
 from tests.fakes import NOW
@@ -45,23 +42,6 @@ def made_incomplete(number: int) -> tuple[CycleRecord, Snapshot]:
     silent = (Source("schedd ap-2", 60.0, "no answer"),)
     record = CycleRecord(NOW + number * PERIOD_SECONDS, 61.0, complete=False, sources=silent)
     return record, replace(busy(number), sources=silent)
-
-
-@pytest.mark.parametrize(("withdraws", "changed"), [(False, 0), (True, 3)])
-def test_an_incomplete_cycle_can_withdraw_targets(withdraws: bool, changed: int) -> None:  # noqa: FBT001
-    config, other = law(max_nodes=4), law(max_nodes=3)
-    first = decide(config, State(), busy(0), NOW)
-    broken = CycleRecord(NOW + PERIOD_SECONDS, 1.0, complete=False)
-    decision = decide(config, first.state, busy(2), busy(2).taken_at)
-    records = [
-        record_of(config, busy(0), first, first.plan, ()),
-        broken,
-        record_of(config, busy(2), decision, decision.plan, ()),
-    ]
-    _, second, third = replayed(records, other, config, "", withdraws=withdraws)
-    assert (second.would, second.note) == (None, "incomplete")
-    assert third.would is not None
-    assert third.would.changed_nodes == changed
 
 
 @pytest.mark.usefixtures("kept")

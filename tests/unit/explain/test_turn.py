@@ -81,12 +81,6 @@ def test_the_cause_is_the_negotiators(
     assert code(negotiator, submitter, *limits) == expected
 
 
-def test_a_submitter_is_charged_to_the_longest_group_that_is_there() -> None:
-    groups = facts(group("cms", 0, 4), *INNER).groups
-    names = ("cms.user.u", "cms.absent.user.u", "u")
-    assert [law.group_in(groups, name) for name in names] == ["cms.user", "cms", "<none>"]
-
-
 def test_limits_count_as_the_negotiator_counts_them() -> None:
     assert law.parts_of("Licence, sw.x:2 a:0 b:-1 c:x 3d e.f.g h:1.5") == [
         *(("licence", 1.0), ("sw.x", 2.0), ("a", 1.0), ("b", 1.0), ("c", 1.0), ("h", 1.5))
@@ -134,14 +128,6 @@ def test_ceilings_and_who_is_before() -> None:
     assert (first["name"], first["idle_jobs"]) == ("lhcb.any", 1)
     assert code(negotiator, "cms.capped") == "at-ceiling"
     assert code(negotiator, "cms.own") is None
-
-
-def test_without_any_answer_nothing_is_claimed() -> None:
-    negotiator = NegotiatorFacts(problems=("negotiator: no answer",))
-    data = law.turn(negotiator, {"submitter": None, "schedd": "ap-1"}, {"limits": ["licence"]})
-    assert (data["cause"], data["group"], data["before"]) == (None, None, None)
-    assert data["limits"] == [{"name": "licence", "increment": 1.0, "used": None, "most": None}]
-    assert data["problems"] == ["negotiator: no answer"]
 
 
 def test_accounting_ads_of_a_negotiator_without_a_cycle_know_no_quota() -> None:

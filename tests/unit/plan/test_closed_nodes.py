@@ -82,28 +82,6 @@ def test_a_node_that_is_closed_to_one_group_helps_another() -> None:
     assert set(nodes_helped(by_pair).values()) == {"atlas"}
 
 
-def test_power_for_jobs_to_which_a_node_is_closed_pays_for_no_target_there() -> None:
-    taken = replace(
-        pool(TO_CMS, open_nodes=0, waiting=("atlas", "cms")),
-        running=(RunningJobs("wn-1", "alice", 1, 10.0, 3600, 11),),
-    )
-    assert decide(law(deadband_hs06=0.0), BLANK, taken, NOW).plan.reason == "error-below-node"
-
-
-def test_a_group_to_which_all_nodes_are_closed_is_not_the_furthest_under() -> None:
-    """Single-core jobs of the group furthest under come first, and here those of atlas are."""
-    taken = pool(*[TO_CMS] * 10, open_nodes=0, waiting=("cms", "lhcb"))
-    full = tuple(jobs._replace(jobs=16) for jobs in taken.running)
-    taken = replace(taken, running=full, pending=(*taken.pending, PendingJobs("atlas", 1, 99)))
-    how = replace(law(max_nodes=1), pledge_hs06={**PLEDGES, "lhcb": 100.0})
-    kinds = [
-        target.kind
-        for pending in (taken.pending, taken.pending[1:])
-        for target in decide(how, BLANK, replace(taken, pending=pending), NOW).plan.targets
-    ]
-    assert kinds == [("atlas", 1)] * 2
-
-
 @pytest.mark.parametrize("strategy", ["many", "pair"])
 @pytest.mark.parametrize(
     "taken",
@@ -160,16 +138,6 @@ def test_a_record_has_the_clause_and_decides_the_same_again() -> None:
     assert record.nodes[0].closed == TO_CMS
     again = snapshot_of(record)
     assert decide(law(), BLANK, again, NOW).plan.targets == decision.plan.targets
-
-
-def test_a_size_to_which_all_nodes_are_closed_takes_no_turn_from_another() -> None:
-    closed = (ClosedTo("cms", (4,), "MY.IS_HEALTHY"),)
-    taken = pool(closed, closed, open_nodes=0)
-    pending = tuple(PendingJobs("cms", cores, 9) for cores in (4, 8))
-    taken = replace(taken, pending=pending, running=pool((), (), open_nodes=0).running)
-    state = State(blocks=BlockMemory(losses=(Loss("cms", NOW - 9000),)))
-    targets = decide(law(), state, taken, NOW).plan.targets
-    assert [target.kind for target in targets] == [("cms", 8)]
 
 
 @pytest.mark.parametrize("open_nodes", [0, 1])

@@ -146,13 +146,6 @@ def test_patience_follows_the_longest_wait_of_blocks_that_were_taken() -> None:
         assert GiveUp(5.0).patience_seconds(expected_wait_seconds(row)) == 5.0
 
 
-def test_a_long_wait_fades_as_blocks_are_taken_sooner() -> None:
-    blocks = BlockMemory(taken=(TakenBlocks("cms", 8, 1600.0),))
-    job = RunningJobs("wn-1", "cms", 8, 10.0, seconds=100)
-    after = decide(law(), replace(begun(), blocks=blocks), pool(NOW, job), NOW)
-    assert [row.wait_seconds for row in after.state.blocks.taken] == [1500.0]
-
-
 def test_an_idle_core_has_one_cause() -> None:
     stands = begun().standing
     for standing, sequence, grace, expected in (

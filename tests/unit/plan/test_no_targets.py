@@ -6,13 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl.control.laws import Control, Pid
 from sharectl.control.steering import SEED, SteeringConfig
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
 from tests.fakes import NOW
 
-SMALL_OUTPUTS = SteeringConfig(Control(law="pid", pid=Pid(gain=0.1)))
 STOOD = Target("wn-1", "alice", 8, "cms", 8)
 
 
@@ -70,13 +68,6 @@ def test_no_block_is_not_said_of_one_that_a_young_target_keeps() -> None:
         state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
         decision = decide(how, state, seen(PendingJobs("atlas", 8, 5, 2_000), nodes=1), NOW)
         assert (decision.plan.targets, codes(decision)) == ((STOOD,), ("no-room", {"dwell"}))
-
-
-@pytest.mark.parametrize("strategy", ["many", "pair"])
-def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> None:
-    taken = seen(PendingJobs("cms", 8, 5, 2_000))
-    decision = decide(config(strategy, SMALL_OUTPUTS, deadband_hs06=0.0), State(), taken, NOW)
-    assert codes(decision) == ("output-below-node", {"no-call"})
 
 
 def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None:

@@ -125,20 +125,3 @@ def test_a_node_on_which_no_target_would_act_is_left_out(strategy: str, reason: 
     target = Target("wn-1", "alice", 8, "cms", 8)
     state = State(standing=(Standing(target, NOW - 1),), standing_until=NOW + 999)
     assert {t.node for t in decide(config, state, deaf, NOW).plan.targets} == {"wn-2"}
-
-
-@pytest.mark.parametrize(
-    ("controlled", "reason"),
-    [
-        (ControlledHosts(("wn-2",)), "uncontrolled"),
-        (ControlledShare(0.5), "no-snippet"),
-        (ControlledHosts(("*",)), "no-snippet"),
-    ],
-)
-def test_a_node_that_is_not_named_needs_no_other_reason(
-    controlled: Controlled, reason: str
-) -> None:
-    taken = snapshot([running("wn-1", "alice", 1, 16)], uncontrolled=["wn-1"])
-    taken = replace(taken, nodes=(replace(taken.nodes[0], deaf="no-snippet"),))
-    config = PlanConfig({"alice": 1.0}, PlanLimits(), 3060, controlled)
-    assert decide(config, State(), taken, NOW).nodes[0].reason == reason

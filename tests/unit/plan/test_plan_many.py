@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import Any, Optional
 
@@ -16,16 +15,13 @@ from sharectl.model import (
     Snapshot,
     Target,
 )
-from sharectl.plan import candidates
-from sharectl.plan.choices import Budgets
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
-from sharectl.plan.waits import RemainingTimes, nodes_of
+from sharectl.plan.waits import RemainingTimes
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "atlas": 100.0, "cms": 100.0, "lhcb": 100.0}
 TWO_OVER = [running(f"wn-{n}", group, 1, 32) for n in range(4) for group in ("alice", "atlas")]
 BLANK = State()
-TWO_WAIT = {("cms", 8): 2, ("lhcb", 4): 9}
 
 
 def config(obey: int = 600, **limits: Any) -> PlanConfig:
@@ -190,26 +186,6 @@ def test_a_group_whose_jobs_are_single_core_is_helped_beside_another(
     held = [*TWO_OVER, running("wn-9", *holds, 1)]
     decision = cycle(snapshot(held, {("cms", 8): 400, ("lhcb", 1): 400}))
     assert {target.kind for target in decision.plan.targets} == {helped}
-
-
-def test_a_group_that_a_young_target_brings_under_its_share_gives_no_cores() -> None:
-    """What is left to take from it is below 0: that frees no number of cores below 0."""
-    here = nodes_of(snapshot([alice(2)]))["wn-1"]
-    sizes = candidates.sizes_of({("cms", 1): {0: 50}}, {"cms": 100.0})
-    assert candidates.freed_cores(here, "alice", sizes, -35.0, 8) == {}
-
-
-def test_in_a_large_pool_every_size_keeps_its_quickest_nodes() -> None:
-    """Large jobs, which are worth more on each node, leave room for others on some."""
-    held = [alice(64, f"wn-{number}", seconds=60 + number) for number in range(1100)]
-    sizes = (1, 2, 8, 16, 32, 64)
-    waiting = {("cms", size): {0: 5000} for size in sizes}
-    budgets = Budgets({"alice": 7e5}, {"cms": 7e5}, waiting)
-    nodes, ratio = nodes_of(snapshot(held)), candidates.SINGLE_CORE_RATIO
-    options = candidates.new_options(nodes, budgets, {}, ratio, 8)
-    number = Counter(option.request_cores for option in options)
-    assert sum(number.values()) < len(held) * len(sizes)
-    assert min(number[size] for size in sizes) >= candidates.KEPT_NODES
 
 
 @pytest.mark.parametrize(("atlas_mib", "first"), [(2000, "strong"), (4000, "small")])

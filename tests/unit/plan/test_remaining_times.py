@@ -49,19 +49,6 @@ def test_nodes_that_are_gone_and_looks_far_apart_or_out_of_order_tell_nothing(
     assert observed(look(0, *jobs("wn-1", 30)), look(seconds, *jobs(node, 30))) == {}
 
 
-def test_ends_that_were_seen_outweigh_the_prior() -> None:
-    """Jobs of 600 s on average, whatever their age."""
-    table = RemainingTimes.from_rows((start, 6e8, 1e6) for start in waits.EDGES_SECONDS)
-    assert table.by_bin == pytest.approx([600] * len(waits.EDGES_SECONDS), rel=0.01)
-
-
-def test_of_unknown_jobs_the_older_is_expected_to_stay_longer() -> None:
-    expected = [waits.NOTHING_SEEN.by_bin[waits.age_bin(age)] for age in (0, 60, 3600, 40_000)]
-    assert expected == sorted(expected)
-    assert 900 < expected[0] < 2000
-    assert expected[2] == pytest.approx(3600, rel=0.25)
-
-
 @pytest.mark.parametrize(
     ("kinds", "needed"),
     [
