@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -26,19 +25,6 @@ def test_a_process_that_hung_or_died_is_started_again(tmp_path: Path) -> None:
             expand(ConfigSource(broken), ("START",), process)
         assert caught.value.place == f"{broken / 'a.conf'}:1"
         assert expand(ConfigSource(), ("START",), process)
-
-
-def test_a_command_of_a_configuration_ends_with_its_deadline(tmp_path: Path) -> None:
-    program, main = tmp_path / "sleeper", tmp_path / "condor_config"
-    program.symlink_to("/bin/sleep")
-    main.write_text(f"include command : {program} 1000\n")
-    with (
-        CondorProcess(deadline_seconds=2) as process,
-        pytest.raises(UnreadableConfigurationError, match="no answer in 2 s"),
-    ):
-        expand(ConfigSource(main_file=main), ("START",), process)
-    listed = subprocess.run(["/bin/ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    assert str(program) not in listed.stdout
 
 
 def test_a_refusal_names_the_operators_own_line(tmp_path: Path, listing: Listing) -> None:

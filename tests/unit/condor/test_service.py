@@ -39,16 +39,6 @@ def test_the_service_gets_the_command_that_makes_its_token(
     )
 
 
-def test_a_token_that_is_there_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "pool.token").write_text("eyJhbGciOiJIUzI1NiJ9.e30.x\n")
-    monkeypatch.setenv(TOKENS, str(tmp_path))
-    remedy = token_remedy("SCHEDD", "example.org")
-    assert remedy.startswith("it refuses the token in /etc/sharectl/pool.token: ")
-    assert "SCHEDD.SEC_READ_AUTHENTICATION_METHODS" in remedy
-
-
 def test_a_folder_of_tokens_makes_nobody_else_of_root(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
