@@ -14,27 +14,9 @@ from sharectl.cadence.choice import (
     choose,
     knobs_of,
 )
-from sharectl.cadence.laws import RunTimeLaw, cycles_held, loading_factor, weighted
-
-
-def exponential(mean_seconds: float) -> RunTimeLaw:
-    return RunTimeLaw("exponential", (mean_seconds,))
-
+from sharectl.cadence.laws import cycles_held, loading_factor
 
 SECONDS = st.floats(1e-3, 1e7)
-SEEN = st.dictionaries(
-    st.integers(1, 5000).map(float), st.floats(0.1, 100), min_size=1, max_size=12
-).map(weighted)
-LAWS: st.SearchStrategy[RunTimeLaw] = st.one_of(
-    SEEN,
-    st.floats(1, 1e5).map(exponential),
-    st.tuples(st.floats(1, 1e4), st.floats(0.5, 3e4)).map(
-        lambda parameters: RunTimeLaw("log-normal", parameters)
-    ),
-)
-CADENCES = st.integers(1, 2000).map(float)
-# Terms of a law's sum that are left out or taken together.
-CLOSE = 1e-3
 
 
 @given(SECONDS, SECONDS, st.integers(1, 1000))
@@ -48,14 +30,6 @@ def test_bounds(run_time: float, cadence: float, cycles: int) -> None:
     assert cycles_held(cadence * cycles, cadence) == cycles
     seconds, interval = ceil(run_time), ceil(cadence)
     assert cycles_held(seconds, interval) == -(-seconds // interval), "exact for whole seconds"
-
-
-@given(LAWS, CADENCES, st.integers(2, 20))
-def test_a_cadence_that_divides_another_is_no_worse(
-    run_times: RunTimeLaw, cadence: float, times: int
-) -> None:
-    """Cycles that are among those of another cadence load no more: loading(C) >= loading(n C)."""
-    assert run_times.loading(cadence) >= run_times.loading(times * cadence) - CLOSE
 
 
 @given(

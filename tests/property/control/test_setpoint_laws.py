@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from math import fsum, isclose
-from random import Random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -114,30 +113,6 @@ laws = st.builds(
     st.builds(Ewma, st.floats(60, 1e5)),
     st.builds(Pid, st.floats(0.1, 5)),
 )
-configs = st.builds(
-    SteeringConfig, laws, st.dictionaries(st.sampled_from(GROUPS), laws, max_size=2), entitled_by
-)
-
-
-@given(
-    st.lists(snapshots, min_size=1, max_size=4), pledges, configs, st.randoms(use_true_random=False)
-)
-def test_the_order_of_groups_does_not_matter(
-    looks: list[Snapshot], pledge: dict[str, float], config: SteeringConfig, source: Random
-) -> None:
-    """In another order of groups and jobs, every controller acts and remembers alike."""
-    turned = {group: pledge[group] for group in source.sample(GROUPS, len(GROUPS))}
-    states: list[dict[str, Mapping[str, float]]] = [{}, {}]
-    for number, look in enumerate(looks):
-        mixed = replace(look, running=tuple(source.sample(look.running, len(look.running))))
-        rows = [
-            {row.group: row for row in steer(of, 10.0, config, state, seen, NOW + 1020 * number)}
-            for of, state, seen in ((pledge, states[0], look), (turned, states[1], mixed))
-        ]
-        for first, second in ((rows[0][group], rows[1][group]) for group in GROUPS):
-            assert first.acted == second.acted
-            assert isclose(first.output_hs06, second.output_hs06, rel_tol=1e-6, abs_tol=1e-6)
-        states = [{group: row.state for group, row in of.items()} for of in rows]
 
 
 @given(snapshots, pledges, laws, st.lists(st.floats(1, 1e5), min_size=1, max_size=6))

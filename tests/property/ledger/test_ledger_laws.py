@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.retention import Keep
 from sharectl.ledger.series import MOST_COVERED_SECONDS
-from sharectl.ledger.sums import layout
 from sharectl.model import Snapshot
 from sharectl.plan.records import CycleRecord
-from sharectl.times import DAY_SECONDS, HOUR_SECONDS
+from sharectl.times import DAY_SECONDS
 from tests.made_cycles import as_kept, incomplete, made
 
 FEW = settings(max_examples=15)
@@ -39,15 +38,6 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
         problems = tuple(draw(st.lists(st.text(max_size=20), max_size=2)))
         ordered.append(replace(record, taken_at=taken_at, problems=problems))
     return ordered
-
-
-@given(st.integers(0, 2**33), st.integers(1, 2**28), st.integers(1, 3000))
-def test_buckets_cover_what_was_asked_for(since: int, span: int, points: int) -> None:
-    """Buckets begin less than an hour before the time asked for, and are not too many."""
-    begin, width = layout(since, since + span, points)
-    assert 0 <= since - begin < HOUR_SECONDS
-    assert begin == since or width % HOUR_SECONDS == begin % HOUR_SECONDS == 0
-    assert span / width <= points
 
 
 @contextmanager

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 from math import fsum, isfinite
-from typing import Any
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -14,7 +12,6 @@ from sharectl.condor.negotiator import Quota, effective_quotas
 from sharectl.errors import InputError
 from sharectl.model import MAX_HS06
 from sharectl.pledges.cric import promised
-from sharectl.pledges.join import SteeredGroup, join
 from sharectl.shares.pledges import Period, Pledge
 
 words = st.sampled_from(["F", "name", "pledges", "2026", "Q1", "cms", "CMS", "CPU"])
@@ -76,29 +73,3 @@ def test_groups_never_have_more_than_what_they_are_within(
             quota or 0.0 for name, quota in found.items() if name.rpartition(".")[0] == parent
         )
         assert inner <= ((found.get(parent) if parent else weight) or 0.0) * (1 + 1e-9) + 1e-12
-
-
-@given(
-    st.lists(st.sampled_from("abcd"), unique=True, min_size=1),
-    st.dictionaries(st.sampled_from("abcd"), st.none() | st.floats(0, 100)),
-    st.dictionaries(st.sampled_from("abcd"), st.floats(0, 100)),
-)
-def test_every_group_has_a_pledge_or_a_problem(
-    groups: list[str], written: dict[str, Any], offers: dict[str, float]
-) -> None:
-    """A written pledge goes first, that of the source is above 0, and no group is passed over."""
-    wanted = [SteeredGroup(group, written.get(group), f"groups.{group}") for group in groups]
-    in_source = {group: Pledge(group, hs06, "cric", "X") for group, hs06 in offers.items()}
-    missing = [
-        group for group in groups if written.get(group) is None and not offers.get(group, 0.0) > 0
-    ]
-    if missing:
-        with pytest.raises(InputError) as refused:
-            join(wanted, in_source, {})
-        places = [problem.split(": ")[0] for problem in refused.value.problems]
-        assert places == [f"groups.{group}" for group in missing]
-        return
-    pledges, _ = join(wanted, in_source, {})
-    assert {pledge.group: pledge.hs06 for pledge in pledges} == {
-        group: offers[group] if written.get(group) is None else written[group] for group in groups
-    }

@@ -108,17 +108,3 @@ def test_a_level_sums_to_the_one_above(pool: tuple[GroupTree, dict[str, GroupUsa
         waiting = [row.usage.pending_by_cores[1] for row in parts]
         assert whole.usage.pending_by_cores[1] == sum(waiting)
     assert fsum(rows[name].error_hs06 for name in first_level(rows)) == pytest.approx(0, abs=1e-4)
-
-
-@given(TREES, st.randoms(use_true_random=False))
-def test_a_group_comes_before_those_within_it_and_none_is_lost(
-    names: tuple[str, ...], random: Random
-) -> None:
-    """In any order of names, the groups within one follow it at once."""
-    mixed = list(names)
-    random.shuffle(mixed)
-    ordered = in_order(mixed)
-    assert sorted(ordered) == sorted(names)
-    for name in ordered:
-        inner = [place for place, one in enumerate(ordered) if f"{one}.".startswith(f"{name}.")]
-        assert inner == list(range(ordered.index(name), ordered.index(name) + len(inner)))

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import htcondor2
-import pytest
 
-from sharectl.check.pool import divided
-from sharectl.condor.daemons import HAND_ON_SECONDS, schedd_questions, why_silent
+from sharectl.condor.daemons import schedd_questions, why_silent
 
 FAILED = htcondor2.HTCondorException("Failed communication with collector.")
 
@@ -60,48 +55,3 @@ def test_a_listener_that_sends_without_end_is_a_daemon_that_hangs() -> None:
         place = f"127.0.0.1:{listener.getsockname()[1]}"
         said = why_silent(place, "SCHEDD", FAILED)
         assert said.startswith(f"{place} takes a command and does not answer")
-
-
-@contextmanager
-def listening(first_message: bytes, *, hangs_up: bool) -> Iterator[str]:
-    """Place of a listener that demands a message, and hangs up after it or after another one.
-
-    It is a process: the bindings hold Python's global lock while they wait.
-    """
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        pid = os.fork()
-        while pid == 0:
-            connection, _ = listener.accept()
-            with connection:
-                message = connection.recv(4096)
-                if message[5:].startswith(first_message) and not hangs_up:
-                    connection.settimeout(2 * HAND_ON_SECONDS)
-                    with suppress(TimeoutError):
-                        connection.recv(4096)
-        try:
-            yield f"127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
-
-
-AUTHENTICATE = (60010).to_bytes(8, "big")
-HAND_ON = (75).to_bytes(8, "big") + b"schedd_23_5ac4\0\0"
-
-
-@pytest.mark.parametrize(
-    ("more", "first_message"), [("", AUTHENTICATE), ("?x=1&sock=schedd_23_5ac4&y=2", HAND_ON)]
-)
-def test_a_connection_that_nobody_takes_and_a_daemon_that_does_not_know_the_user(
-    more: str, first_message: bytes
-) -> None:
-    with listening(first_message, hangs_up=True) as place:
-        said = why_silent(f"<{place}{more}>", "SCHEDD", FAILED)
-        assert said.startswith(f"shared_port answers at {place}, and SCHEDD behind it does not")
-        assert divided(said, "")["remedy"] == "see its log and MasterLog there"
-    with listening(first_message, hangs_up=False) as place:
-        said = why_silent(f"<{place}{more}>", "SCHEDD", FAILED)
-        assert said.startswith("it does not know this user by any method that both have (FS fails")
-        assert divided(said, "")["remedy"].startswith("get a token with `condor_token_fetch`, or")

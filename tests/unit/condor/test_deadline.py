@@ -103,25 +103,6 @@ def test_a_killed_process_frees_the_lock_and_ends_its_children(
     wait_for(lambda: not Path("/proc", mark.read_text()).exists(), "its end")
 
 
-INTERRUPTED = """\
-import os, signal
-from sharectl.condor.deadline import Question, ask_all
-
-# A shell without job control has its background jobs ignore Ctrl-C.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-os.register_at_fork(**{"WHEN": lambda: signal.raise_signal(signal.SIGINT)})
-ask_all({"answers": Question(lambda: 1, 60)})
-"""
-
-
-@pytest.mark.parametrize("when", ["before", "after_in_parent"])
-def test_ctrl_c_at_a_fork_is_not_lost(when: str) -> None:
-    code = INTERRUPTED.replace("WHEN", when)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGINT
-    assert done.stderr.splitlines()[-1] == "KeyboardInterrupt"
-
-
 def test_a_child_does_not_hold_the_lock_of_its_parent(tmp_path: Path) -> None:
     with only_one(tmp_path / "lock", 0), only_one(tmp_path, 0, is_folder=True):
         answers = ask_all({"child": Question(_open_files, 10)})

@@ -3,58 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from poolbox.errors import DeadlineError
-from poolbox.waiting import wait_for
 from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, refusal
 from tests.fakes import Listing
-
-PARENT = """
-import pathlib, sys
-from sharectl.condor.configuration import ConfigSource, expand
-from sharectl.condor.library import CondorProcess
-with CondorProcess() as process:
-    expand(ConfigSource(), ("SPOOL",), process)
-    print(process._process.pid, flush=True)
-    expand(ConfigSource(main_file=pathlib.Path(sys.argv[1])), ("SPOOL",), process)
-"""
-
-
-def has_ended(pid: int) -> bool:
-    """Whether there is no such process, or only its exit status."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-        return stat.rpartition(")")[2].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def test_a_child_that_hangs_ends_with_its_parent(tmp_path: Path) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    command = [sys.executable, "-c", PARENT, str(fifo)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        child = int(parent.stdout.readline())
-        try:
-            time.sleep(0.5)  # it opens the FIFO, and nobody writes into it
-            assert not has_ended(child)
-            assert parent.poll() is None
-        finally:
-            parent.send_signal(signal.SIGKILL)
-    try:
-        wait_for(lambda: has_ended(child), "its end")
-    except DeadlineError:
-        os.kill(child, signal.SIGKILL)
-        raise
 
 
 def test_a_process_that_hung_or_died_is_started_again(tmp_path: Path) -> None:
@@ -70,19 +25,6 @@ def test_a_process_that_hung_or_died_is_started_again(tmp_path: Path) -> None:
             expand(ConfigSource(broken), ("START",), process)
         assert caught.value.place == f"{broken / 'a.conf'}:1"
         assert expand(ConfigSource(), ("START",), process)
-
-
-def test_a_command_of_a_configuration_ends_with_its_deadline(tmp_path: Path) -> None:
-    program, main = tmp_path / "sleeper", tmp_path / "condor_config"
-    program.symlink_to("/bin/sleep")
-    main.write_text(f"include command : {program} 1000\n")
-    with (
-        CondorProcess(deadline_seconds=2) as process,
-        pytest.raises(UnreadableConfigurationError, match="no answer in 2 s"),
-    ):
-        expand(ConfigSource(main_file=main), ("START",), process)
-    listed = subprocess.run(["/bin/ps", "-eo", "args"], capture_output=True, text=True, check=True)
-    assert str(program) not in listed.stdout
 
 
 def test_a_refusal_names_the_operators_own_line(tmp_path: Path, listing: Listing) -> None:

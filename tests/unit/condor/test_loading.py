@@ -216,22 +216,6 @@ def running(program: str) -> bool:
     return any(program.encode() in content_of(f) for f in Path("/proc").glob("[0-9]*/cmdline"))
 
 
-def test_a_slow_configuration_that_answers_works(machine: Machine) -> None:
-    first, script = machine.folder / "condor_config", machine.folder / "script"
-    script.write_text("sleep 1\necho COLLECTOR_HOST = 127.0.0.1:1\n")
-    first.write_text(f"include command : /bin/sh {script}\n")
-    ended = machine.run(str(first), "snapshot")
-    assert ended.code == 75
-    assert "nobody listens at 127.0.0.1:1" in ended.err
-
-
-def test_a_verb_without_htcondor_does_not_read_its_configuration(
-    machine: Machine, sleeper: str
-) -> None:
-    named, _ = silent(machine, "command", sleeper)
-    assert machine.run(named, "check", "config", seconds=1000).code == 0
-
-
 def test_a_process_without_the_mark_is_not_ended() -> None:
     with subprocess.Popen(["/bin/sleep", "1000"], env={MARK: "another"}) as other:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 from pathlib import Path
 from typing import Optional
 
@@ -38,24 +37,6 @@ def test_the_service_gets_the_command_that_makes_its_token(
         "as root on the central manager run `(umask 077 && condor_token_create -identity "
         "sharectl@example.org -authz READ > /etc/sharectl/siteA.token)`"
     )
-
-
-def test_a_token_that_is_there_is_not_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "pool.token").write_text("eyJhbGciOiJIUzI1NiJ9.e30.x\n")
-    monkeypatch.setenv(TOKENS, str(tmp_path))
-    remedy = token_remedy("SCHEDD", "example.org")
-    assert remedy.startswith("it refuses the token in /etc/sharectl/pool.token: ")
-    assert "SCHEDD.SEC_READ_AUTHENTICATION_METHODS" in remedy
-
-
-def test_another_user_gets_a_token_of_the_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(TOKENS, raising=False)
-    user = pwd.getpwuid(os.geteuid())
-    remedy = token_remedy("COLLECTOR", "example.org")
-    assert f"condor_token_create -identity {user.pw_name}@example.org -authz READ" in remedy
-    assert f"{user.pw_dir}/.condor/tokens.d/pool" in remedy
 
 
 def test_a_folder_of_tokens_makes_nobody_else_of_root(

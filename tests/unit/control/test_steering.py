@@ -7,7 +7,6 @@ import pytest
 from sharectl.control.laws import (
     AVERAGE,
     AVERAGE_BEFORE,
-    INTEGRAL,
     WEIGHT_BEFORE,
     Control,
     Pid,
@@ -154,14 +153,6 @@ def test_the_integral_does_not_wind_up_behind_a_limit() -> None:
     for _ in range(86):
         state = step(bounded, state, Reading(1000, 0, most_hs06=50.0), 1020).state
     assert step(bounded, state, Reading(-60, 0, most_hs06=50.0), 1020).output_hs06 < 0
-
-
-@pytest.mark.parametrize("error_hs06", [0.0, 50.0, -1.0])
-def test_an_integral_that_may_not_act_fades_in_its_time(error_hs06: float) -> None:
-    """At the setpoint, inside the deadband or beyond, 1 / e is left after its time constant."""
-    state = {**step(PID, {}, Reading(1, 0), 0).state, INTEGRAL: 1000.0}
-    deadband = Reading(error_hs06, 0, deadband_hs06=50.0 if error_hs06 > 0 else 0.0)
-    assert step(PID, state, deadband, 1000).state[INTEGRAL] == pytest.approx(1000 / 2.71828, abs=3)
 
 
 def test_a_new_setpoint_is_no_change_of_the_power() -> None:

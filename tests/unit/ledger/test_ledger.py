@@ -13,7 +13,6 @@ from sharectl.errors import StateError
 from sharectl.ledger.ledger import Ledger
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, incomplete, made
-from tests.unit.ledger.conftest import changed
 
 
 @contextlib.contextmanager
@@ -152,12 +151,3 @@ def test_another_writer_is_waited_for_and_then_named(ledger: Ledger) -> None:
         with pytest.raises(StateError, match=r"locked; another process has been writing to it"):
             ledger.record(*made(1))
     assert ledger.record(*made(1)) == 2
-
-
-def test_sums_that_cannot_be_read_are_left_out(ledger: Ledger) -> None:
-    ledger.record(*made(0))
-    ledger.record(*made(4))
-    changed(ledger.path, "UPDATE sums SET groups = x'00ff'")
-    assert ledger.record(*made(9)) == 3
-    buckets = ledger.series(NOW, NOW + 86400, 1).buckets
-    assert sum(bucket.groups["cms"].cycles for bucket in buckets if bucket.groups) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Callable
@@ -11,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from sharectl.errors import StateError
-from sharectl.ledger.database import errors_of
 from sharectl.ledger.ledger import Ledger
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, as_kept, made
-from tests.unit.ledger.conftest import changed, row_of
+from tests.unit.ledger.conftest import changed
 
 Run = Callable[..., int]
 Capture = pytest.CaptureFixture[str]
@@ -65,27 +63,6 @@ def test_a_broken_ledger_is_named_once_with_its_future(
     assert run(word) == 74
     (line,) = capsys.readouterr().err.splitlines()
     assert f"moves it to {recorded.path}.broken-DATE and begins a new one" in line
-
-
-def test_damage_inside_is_named_before_the_words_of_sqlite(
-    run: Run, ledger: Ledger, capsys: Capture
-) -> None:
-    ledger.record(*made(0))
-    query = "SELECT rootpage FROM sqlite_master WHERE name = 'cycles_by_time'"
-    (page,) = row_of(ledger.path, query)
-    with ledger.path.open("r+b") as file:
-        file.seek(page * 4096 - 8)
-        file.write(b"\x04\x05\x06\x07" * 2)
-    assert run("check") == 1
-    first, second, *_ = capsys.readouterr().err.splitlines()
-    assert f"{ledger.path}: the file is damaged" in first
-    assert "SQLite: " in second
-
-
-def test_a_missing_right_has_its_remedy() -> None:
-    error = PermissionError(errno.EACCES, "Permission denied")
-    with pytest.raises(StateError, match="run this as the user"), errors_of(Path("ledger")):
-        raise error
 
 
 TRIGGER = "CREATE TRIGGER t AFTER INSERT ON cycles BEGIN DELETE FROM cycles; END"

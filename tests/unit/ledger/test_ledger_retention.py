@@ -90,13 +90,3 @@ def test_where_no_nodes_are_left_whole_cycles_go_and_the_newest_stays(path: Path
     assert remaining == list(range(remaining[0], 21))
     assert len(remaining) < 20
     assert ledger.cycle(20) == as_kept(made(19)[0], 20)
-
-
-def test_free_pages_go_back_to_the_disk(path: Path) -> None:
-    record(Ledger(path), range(20))
-    swell(path)
-    before = path.stat().st_size
-    record(Ledger(path, Keep(days=1, doubted_cycles=1)), range(2), later_seconds=9 * DAY)
-    assert path.stat().st_size <= before - 10 * PAGE_BYTES
-    free, pages = row_of(path, "SELECT * FROM pragma_freelist_count, pragma_page_count")
-    assert free * 8 <= pages

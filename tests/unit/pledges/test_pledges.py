@@ -81,7 +81,7 @@ def test_pledges_of_quotas(tmp_path: Path, listing: Listing) -> None:
             *filter(None, [pledged.source.problem]),
         ]
 
-    listing("pledges/knobs.txt", outcome, 9)
+    listing("pledges/knobs.txt", outcome, 11)
 
 
 # ---- a negotiator that does not answer

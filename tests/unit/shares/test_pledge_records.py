@@ -6,7 +6,7 @@ from typing import Optional
 import pytest
 
 from sharectl.condor.negotiator import Quota, effective_quotas
-from sharectl.shares.pledges import Period, jumps, period_at
+from sharectl.shares.pledges import Period, period_at
 
 
 @pytest.mark.parametrize(
@@ -23,13 +23,6 @@ from sharectl.shares.pledges import Period, jumps, period_at
 def test_the_year_of_pledges_begins_in_april(date: tuple[int, int, int], period: Period) -> None:
     now = calendar.timegm((*date, 0, 0, 0))
     assert period_at(now) == period_at(now + 86399) == period
-
-
-@pytest.mark.parametrize(
-    ("after", "jump"), [(10.0, False), (20.0, False), (20.1, True), (5.0, False), (4.9, True)]
-)
-def test_jumps_are_by_more_than_the_factor_either_way(after: float, jump: bool) -> None:  # noqa: FBT001
-    assert jumps(10.0, after, 2.0) == jump
 
 
 QUOTAS = {
