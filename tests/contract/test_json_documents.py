@@ -9,12 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from jsonschema import Draft202012Validator
 
 from json_documents import reference, schemas
 from sharectl.model import SCHEMA_VERSION
-from tests.schemas import problems
 
 PROMISED = ("cycle", "errors", "explain_job", "nodes", "plan", "pool", "snapshot", "status")
 
@@ -33,23 +31,3 @@ def test_schemas_are_whole_and_their_page_has_every_key() -> None:
             assert all(f"| `{key}`" in page for key in record["properties"].keys() - head.keys())
     links = set(re.findall(r"\(#(\w+)\)", page))
     assert links == {heading.lower() for heading in re.findall(r"(?m)^### (\w+)$", page)}
-
-
-HEAD = {"schema_version": SCHEMA_VERSION, "kind": "errors"}
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ({"groups": [], "taken_at": 5}, []),
-        ({"groups": [], "taken_at": 5, "more": 1}, ["'more' was unexpected"]),
-        ({"taken_at": 5}, ["'groups' is a required property"]),
-        ({"groups": [], "taken_at": "5"}, ["$.taken_at: '5' is not of type 'integer'"]),
-    ],
-)
-def test_a_document_with_another_key_or_type_is_noticed(
-    content: dict[str, Any], words: list[str]
-) -> None:
-    found = problems({**HEAD, **content})
-    assert len(found) == len(words)
-    assert all(word in problem for word, problem in zip(words, found))

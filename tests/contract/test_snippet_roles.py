@@ -149,13 +149,6 @@ def test_a_snippet_of_an_earlier_version_is_ours(machine: Machine) -> None:
     assert not path.exists()
 
 
-@pytest.mark.parametrize(
-    "content", ["", "\n", EXECUTE.content + "\n", EXECUTE.text[1:], "a" + EXECUTE.content]
-)
-def test_whatever_differs_by_a_character_is_not_ours(content: str) -> None:
-    assert not EXECUTE.is_ours(content)
-
-
 def test_a_removal_that_would_stop_jobs_is_refused(machine: Machine) -> None:
     machine.write("99-local.conf", "SLOT_TYPE_1_START = $(START) && ($(t1_clauses))\n")
     assert machine.run("install", "execute", "--yes")[0] == 0
@@ -189,13 +182,6 @@ def refused(machine: Machine) -> str:
     code, _, err = machine.run("install", "execute", "--yes")
     assert (code, machine.files) == (65, before)
     return err
-
-
-def test_a_file_name_that_htcondor_leaves_out_is_refused(machine: Machine) -> None:
-    machine.write("10-names.conf", "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP = sharectl\n")
-    with machine.main_file.open("a") as file:
-        file.write("LOCAL_CONFIG_DIR_EXCLUDE_REGEXP = sharectl\n")
-    assert "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP" in refused(machine)
 
 
 def test_a_link_is_refused(machine: Machine, tmp_path: Path) -> None:

@@ -55,17 +55,6 @@ def test_names_and_docstrings_say_what_a_thing_is(folder: Path) -> None:
     assert not broken
 
 
-def test_a_rule_that_is_broken_is_noticed() -> None:
-    source = 'def told(what):\n    """Whether it is anew."""\n    found = what\n'
-    assert list(faults(source)) == [
-        "1: Whether it is anew.",
-        "1: anew",
-        "1: told",
-        "1: what",
-        "3: found",
-    ]
-
-
 def test_a_class_name_stands_once() -> None:
     places = defaultdict(list)
     for path in PACKAGE.rglob("*.py"):
