@@ -1,8 +1,7 @@
-"""The box of the pool tests, and `python -m poolbox`: no process or file is left behind."""
+"""The box of the pool tests, and `python -m poolbox`."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -10,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from poolbox import Box, BoxSpec, CommandError, DeadlineError, PoolboxError
+from poolbox import Box, BoxSpec, CommandError
 from poolbox.root import htcondor_version
-from poolbox.waiting import HANG_SECONDS, wait_for
+from poolbox.waiting import HANG_SECONDS
 
 CHECKOUT = Path(__file__).parents[2]
 SPEC = BoxSpec(access_points=("ap-1.example.org",))
@@ -28,66 +27,6 @@ def test_a_box_is_of_its_suite_on_the_loopback_and_sees_the_checkout(
     assert box.run(["cat", __file__]).stdout == Path(__file__).read_text()
     with pytest.raises(CommandError, match="Read-only"):
         box.run(["touch", str(CHECKOUT / "README.md")])
-
-
-def test_run_hands_over_input_environment_and_exit_code_and_keeps_its_deadline(box: Box) -> None:
-    script = ["sh", "-c", "cat; echo $WORD; echo bad >&2; exit 3"]
-    done = box.run(script, check=False, input="text\n", environment={"WORD": "word"})
-    assert (done.returncode, done.stdout, done.stderr) == (3, "text\nword\n", "bad\n")
-    with pytest.raises(PoolboxError, match="cannot run 'no-such-program'"):
-        box.run(["no-such-program"])
-    with pytest.raises(DeadlineError, match=r"sleep 4242 took longer than 0\.5 s"):
-        box.run(["sh", "-c", "sleep 4242 & sleep 4242"], timeout_seconds=0.5)
-    wait_for(lambda: not any("4242" in it.argv[-1] for it in box.processes()), "sleeps are gone")
-
-
-def programs(box: Box) -> set[str]:
-    return {process.program for process in box.processes()}
-
-
-def test_stop_leaves_no_process_and_no_file(
-    pool_suite: str, tmp_path: Path, box: Box, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In a folder whose name is longer than the address of a Unix socket."""
-    long = tmp_path / ("long" * 30)
-    long.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(long))
-    with Box(dataclasses.replace(SPEC, suite=pool_suite)) as other:
-        other.submit("executable = /bin/sleep\narguments = 300\nqueue\n")
-        other.wait_until(lambda: "sleep" in programs(other), "a job runs")
-    assert other.processes() == []
-    assert not other.directory.exists()
-    other.stop()
-    assert box.complete()
-
-
-def test_a_starter_killed_in_the_middle_takes_every_daemon_along(
-    pool_suite: str, tmp_path: Path
-) -> None:
-    spec = f"access_points=('ap-1.example.org',), suite={pool_suite!r}"
-    program = (
-        "from poolbox import Box, BoxSpec; "
-        f"Box(BoxSpec({spec}, execute_config='DAEMON_LIST = MASTER')).start()"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", program], env=environment) as starter:
-        try:
-            (control,) = wait_for(lambda: [*tmp_path.glob("*/control")], "it starts")
-            box = Box.attach(control.parent)
-            wait_for(lambda: "condor_schedd" in programs(box), "daemons run")
-        finally:
-            starter.kill()
-        starter.wait()
-        wait_for(lambda: not box.processes(), "the box's processes end")
-
-
-def test_a_pool_that_cannot_come_up_shows_its_logs_and_is_gone(pool_suite: str) -> None:
-    hopeless = Box(BoxSpec(suite=pool_suite, central_config="DAEMON_LIST = MASTER, NEGOTIATOR\n"))
-    logs = r"(?s)the collector answers.*--- cm-1\.example\.org MasterLog"
-    with pytest.raises(DeadlineError, match=logs):
-        hopeless.start(timeout_seconds=4)
-    assert hopeless.processes() == []
-    assert not hopeless.directory.exists()
 
 
 def test_the_command_shapes_a_pool_runs_commands_and_takes_it_down(
