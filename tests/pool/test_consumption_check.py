@@ -24,16 +24,13 @@ SLOT_TYPE_1_CONSUMPTION_DISK = quantize(TARGET.RequestDisk, {1024})
 SLOT_WEIGHT = Cpus
 """
 NOTHING = "".join(f"SLOT_TYPE_1_CONSUMPTION_{asset} = 0\n" for asset in ("CPUS", "MEMORY", "DISK"))
-GOOD, TOKENS, ZERO, FRACTION, DIVIDES = "good", "tokens", "zero", "fraction", "divides"
-MISSING, MISSPELT, OF_TYPE, STATIC = "missing", "misspelt", "of-type", "static"
+GOOD, ZERO, FRACTION, DIVIDES = "good", "zero", "fraction", "divides"
+OF_TYPE, STATIC = "of-type", "static"
 NODES = {
     GOOD: POLICY,
-    TOKENS: f"{POLICY}MACHINE_RESOURCE_tokens = 3\n",
     ZERO: POLICY + NOTHING,
     FRACTION: f"{POLICY}SLOT_TYPE_1_CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1\n",
     DIVIDES: f"{POLICY}SLOT_WEIGHT = 8 / Cpus\n",
-    MISSPELT: f"{POLICY}SLOT_TYPE_1_SLOTWEIGHT = 3 * Cpus\n",
-    MISSING: f"{POLICY}MACHINE_RESOURCE_tokens = 3\nCONSUMPTION_TOKENS = TARGET.RequestTokens\n",
     # Booleans that are not valid.
     OF_TYPE: "SLOT_TYPE_1_CONSUMPTION_POLICY = yes\n",
     STATIC: "CONSUMPTION_POLICY = 1 == 1\nSLOT_TYPE_1_PARTITIONABLE = Yes\n",
@@ -94,17 +91,6 @@ def matches_by_cycle(box: Box, cluster: int) -> list[int]:
     return [count for count in counts if count]
 
 
-@pytest.mark.parametrize("name", [GOOD, TOKENS])
-def test_what_passes_fills_a_slot_in_one_cycle(name: str, box: Box, tmp_path: Path) -> None:
-    """An asset without policy has HTCondor's own; the manual says that custom ones have none."""
-    assert verdict(box, tmp_path, name) == {}
-    if name == TOKENS:
-        assert "requesttokens" in of_slot(box, TOKENS, "ConsumptionTokens").lower()
-    cluster = submit(box, name, CORES)
-    box.wait_until(lambda: running(box, cluster) == CORES, "the slot is full")
-    assert matches_by_cycle(box, cluster) == [CORES]
-
-
 def test_a_policy_that_takes_nothing_is_found_and_is_refused(box: Box, tmp_path: Path) -> None:
     assert "zero" in verdict(box, tmp_path, ZERO)
     cluster = submit(box, ZERO, 1)
@@ -124,23 +110,6 @@ def test_a_policy_of_fractions_is_found_and_its_matches_are_refused(
     box.wait_until(lambda: len(matches_by_cycle(box, cluster)) > 1, "the job is matched again")
     assert "Request to create dslot resource refused" in box.log_text(host(FRACTION), "STARTD")
     assert running(box, cluster) == 0
-
-
-def test_a_policy_that_is_no_number_for_most_jobs_is_found_and_none_is_matched(
-    box: Box, tmp_path: Path
-) -> None:
-    finding = verdict(box, tmp_path, MISSING)["claims"]
-    assert "no such job runs" in finding["fault"]
-    cluster = submit(box, MISSING, 1)
-    rejected = f"ClusterId == {cluster} && LastRejMatchTime > 0"
-    box.wait_until(lambda: box.jobs(rejected), "the negotiator has looked for a slot")
-    assert matches_by_cycle(box, cluster) == []
-
-
-def test_a_misspelt_knob_has_no_effect(box: Box, tmp_path: Path) -> None:
-    fault = verdict(box, tmp_path, MISSPELT)["knobs"]["fault"]
-    assert fault.startswith("HTCondor has no knob SLOT_TYPE_1_SLOTWEIGHT")
-    assert of_slot(box, MISSPELT, "SlotWeight") == "Cpus"
 
 
 def test_a_weight_of_slots_on_an_access_point_is_found_and_no_job_is_matched(

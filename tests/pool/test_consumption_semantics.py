@@ -1,8 +1,8 @@
 """Purposes and semantics of consumption policies, on real daemons, from rendered snippets.
 
-Two rounds of jobs: claims, quotas, limits and access points; a negotiator with threads. Each claim
-is held against slots without a policy, or against an access point that splits leftovers.
-docs/consumption.md relies on what is marked as semantics.
+Two rounds of jobs: claims, quotas and limits; a negotiator with threads. Each claim is held against
+slots without a policy, or against an access point that splits leftovers. docs/consumption.md relies
+on what is marked as semantics.
 """
 
 from __future__ import annotations
@@ -47,8 +47,6 @@ BY_CORES = rendered_example("cpu-centric")
 NODES: Mapping[str, tuple[int, int, str]] = {
     # node: cores, MiB, configuration
     "by-cores": (10, 16384, BY_CORES),
-    "by-memory": (10, 1903, rendered(MEMORY_CENTRIC)),
-    "by-both": (10, 4096, rendered_example("multi-centric")),
     "plain": (10, 16384, ""),
     "gives-leftovers": (10, 16384, GIVES),
     "keeps-leftovers": (10, 16384, OF_THREE_CLAIMS),
@@ -66,19 +64,16 @@ GROUPS = {
 }
 JOBS: Mapping[str, list[Jobs]] = {
     SPLITTING: [
-        Jobs("by-memory", 1, user="both"),
         Jobs("keeps-leftovers", 8),
         Jobs("limited", 6, user="passes", limit="license"),
     ],
     WHOLE: [
-        Jobs("by-memory", 2, user="both"),
-        Jobs("by-both", 6, user="limited", limit="licence"),
         Jobs("gives-leftovers", 8),
         Jobs("no-cores", 8),
         Jobs("wide", 30, user="many"),
     ],
 }
-MOST_RUNNING = (3 + 8) + (LIMIT + 8 + 6 + 30) + sum(count for _, _, count in GROUPS.values())
+MOST_RUNNING = 8 + (8 + 6 + 30) + sum(count for _, _, count in GROUPS.values())
 """Jobs that may run but for those of `passes`: six that take no cores, `LIMIT` of one limit."""
 
 
@@ -92,7 +87,7 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         access_points=(SPLITTING, WHOLE),
         access_config="CLAIM_RECYCLING_CONSIDER_LIMITS = False\n",
         central_config=f"{pools.NEGOTIATOR_LOGS_MATCHES}GROUP_ACCEPT_SURPLUS = False\n"
-        f"LICENSE_LIMIT = {LIMIT}\nLICENCE_LIMIT = {LIMIT}\n",
+        f"LICENSE_LIMIT = {LIMIT}\n",
         groups=dict.fromkeys(GROUPS, 1),
     )
     with open_box(spec) as running:
@@ -109,7 +104,7 @@ class Seen(NamedTuple):
     free_cores: Mapping[str, int]
     """Node -> Cpus of its partitionable slot."""
     running: Mapping[str, int]
-    """Group, user or access point -> jobs that run."""
+    """Group -> jobs that run."""
 
     def matches(self, node: str) -> list[int]:
         """Matches of each cycle that matched anything there."""
@@ -142,9 +137,6 @@ def seen(box: Box) -> Seen:
     rows = pools.rows_of(box, "PartitionableSlot", "Machine", "Cpus")
     free = {machine.partition(".")[0]: int(float(cores)) for machine, cores in rows}
     running = {group: pools.running(box, f'AcctGroup == "{group}"') for group in GROUPS}
-    running["limited"] = pools.running(box, 'AcctGroupUser == "limited"')
-    for access in wanted:
-        running[access] = pools.running(box, 'AcctGroupUser == "both"', access)
     return Seen(pools.cycles(box, since), pools.dynamic_slots(box), free, running)
 
 
@@ -190,7 +182,7 @@ def test_jobs_that_a_schedd_offers_in_a_cycle_are_limited_in_later_versions(
     assert seen.claims("wide") == 30
 
 
-# ---- quotas, limits, access points
+# ---- quotas
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -202,15 +194,6 @@ def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(seen: Seen, gr
 def test_without_policy_a_slot_is_matched_once_a_cycle_also_beyond_the_quota(seen: Seen) -> None:
     """A quota below the weight of every slot starves nobody: a submitter may round up once."""
     assert seen.matches("plain") == [1, 1], "one for each group and access point"
-
-
-def test_concurrency_limit_holds_among_the_jobs_of_one_cycle(seen: Seen) -> None:
-    assert seen.matches("by-both")[0] == seen.running["limited"] == LIMIT
-
-
-def test_one_slot_serves_two_access_points_in_one_cycle(seen: Seen) -> None:
-    assert seen.matches("by-memory")[0] == 3
-    assert (seen.running[SPLITTING], seen.running[WHOLE]) == (1, 2)
 
 
 # ---- threads
