@@ -18,23 +18,21 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
-from sharectl.cadence.laws import constant, loading_factor
+from sharectl.cadence.laws import loading_factor
 from tests.pool.deployed import configure, jobs, on
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import stopped
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
 SHORT, MIDDLE, LONG = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
-REUSED, AGED = "wn-004.example.org", "wn-005.example.org"
+REUSED = "wn-004.example.org"
 MARGIN = 0.08
 WATCHED_SECONDS = 35
-WORKLIFE_SECONDS = 7
 KINDS = {
     SHORT: (3.0, 0),
     MIDDLE: (7.0, 0),
     LONG: (13.0, 0),
     REUSED: (3.0, 1200),
-    AGED: (4.0, WORKLIFE_SECONDS),
 }
 """Node -> run time of its jobs and its CLAIM_WORKLIFE, seconds."""
 INTERVAL_SECONDS = 6
@@ -119,15 +117,6 @@ def test_the_loading_factor_is_that_of_the_formula(measured: Measured) -> None:
         assert statistics.median_low(ratios) == pytest.approx(1, abs=2 * MARGIN), (node, ratios)
     reused = loading_factor(measured.run_time_seconds(REUSED), cadence)
     assert loading(measured.held[REUSED]) > reused + 2 * MARGIN, "its claims wait for no cycle"
-
-
-def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(measured: Measured) -> None:
-    held = measured.held[AGED]
-    # To go on at once and to wait for a cycle are seconds apart.
-    last = max(n for n, (run_time, seconds) in enumerate(held, 1) if seconds - run_time > 2)
-    aged = constant(measured.run_time_seconds(AGED))
-    expected = aged.loading(measured.cadence_seconds, WORKLIFE_SECONDS)
-    assert loading(held[:last]) == pytest.approx(expected, abs=MARGIN)
 
 
 def test_the_live_pool_tells_run_times_cores_and_cycles(

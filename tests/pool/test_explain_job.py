@@ -33,7 +33,6 @@ def job(group: str, cores: int, *lines: str, memory_mib: int = 100) -> str:
 
 JOBS = {
     "single": job("lhcb", 1),
-    "held back": job("alice", 1),
     "wrong size": job("cms", 4, on(TARGETED)),
     "memory": job("cms", 8, memory_mib=20000),
     "own": job("cms", 8, 'requirements = TARGET.NoSuchThing =?= 1 && (TARGET.Machine != "x")'),
@@ -85,26 +84,6 @@ def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
 
 def explained(sharectl: Sharectl, cluster: int) -> dict[str, Any]:
     return sharectl.json("explain", "job", f"{ACCESS}#{cluster}.0")
-
-
-def test_each_obstacle_counts_its_nodes(sharectl: Sharectl, waiting: dict[str, int]) -> None:
-    """Nodes that an obstacle stands on, and those of them where it stands alone."""
-    why = explained(sharectl, waiting["single"])
-    nodes = why["nodes"]
-    rows = {row["code"]: (row["nodes"], row["alone"]) for row in nodes["obstacles"]}
-    assert rows == dict.fromkeys(("target", "grace", "site-start"), (1, 1))
-    assert (why["code"], nodes["fitting_nodes"], nodes["fitting_if_empty"]) == ("not-now", 0, 2)
-    assert [row["clause"] for row in nodes["never"]] == ["TARGET.IsSiteJob is true"]
-    assert nodes["targets"][0]["target"]["until"] > why["now"]
-    assert why["now"] < nodes["grace_until"] <= why["now"] + 3600
-
-
-def test_a_target_keeps_a_job_out_for_a_reason(sharectl: Sharectl, waiting: dict[str, int]) -> None:
-    reasons = {"single": ("others", "other"), "held back": ("cap", "other")}
-    for name, (kind, group) in {**reasons, "wrong size": ("size", "cms")}.items():
-        why = explained(sharectl, waiting[name])
-        assert [row["target"]["kind"] for row in why["nodes"]["targets"]] == [kind]
-        assert why["group"] == group
 
 
 @pytest.mark.usefixtures("waiting")

@@ -6,7 +6,6 @@ import dataclasses
 import math
 import os
 import time
-from collections import Counter
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.condor.pool_look import Version
@@ -107,55 +106,6 @@ def test_the_table_is_that_of_the_seeds_command(sharectl: Sharectl) -> None:
     os.utime(sharectl.jobs_file, (now, now))
     own = sharectl.run("errors", "--jobs", str(sharectl.jobs_file)).stdout
     assert own == replayed
-
-
-Kinds = dict[tuple[str, int], int]
-UNSEEN = "JobStatus == 1 && AutoClusterId =?= undefined"
-"""Jobs that the negotiator has not asked for since they were submitted or changed."""
-
-
-def demand(sharectl: Sharectl) -> tuple[Kinds, Kinds]:
-    """(group, cores) -> pending jobs, of those that some node could run, and of the others."""
-    seen = sharectl.json("snapshot")
-    assert (seen["complete"], seen["untried"]) == (True, None)
-    parts = Counter[tuple[str, int]](), Counter[tuple[str, int]]()
-    for row in seen["pending"]:
-        parts[not row["placeable"]][row["group"], row["cores"]] += row["jobs"]
-    named = {(row["group"], row["cores"]): row["jobs"] for row in seen["unplaceable"]}
-    assert named == parts[1]
-    return dict(parts[0]), dict(parts[1])
-
-
-def all_seen(box: Box) -> None:
-    box.wait_until(lambda: not box.jobs(UNSEEN), "the negotiator has seen all jobs")
-
-
-def test_jobs_are_tried_once_the_negotiator_has_seen_them_and_after_changes(
-    sharectl: Sharectl,
-) -> None:
-    box = sharectl.box
-    box.run(["condor_off", "-negotiator"], host=SPEC.central_point)
-    try:
-        negotiators = ["condor_status", "-negotiator", "-af", "Name"]
-        box.wait_until(lambda: not box.run(negotiators).stdout, "the negotiator has ended")
-        cluster = box.submit(jobs("cms", 8, 6, 600, NEVER), FIRST)
-        box.submit(jobs("atlas", 8, 1, 600, NEVER), SECOND)
-        assert len(box.jobs(UNSEEN)) == 7
-        assert demand(sharectl) == ({("cms", 8): 6, ("atlas", 8): 1}, {})
-    finally:
-        box.run(["condor_on", "-negotiator"], host=SPEC.central_point)
-    all_seen(box)
-    assert demand(sharectl) == ({}, {("cms", 8): 6, ("atlas", 8): 1})
-
-    def change(requirements: str) -> None:
-        edit = ["condor_qedit", "-name", FIRST, str(cluster), "Requirements", requirements]
-        box.run(edit, host=FIRST)
-        all_seen(box)
-
-    change("TARGET.TotalSlotCpus == 12 && TARGET.LoadAvg < 0")  # closed to them for now
-    assert demand(sharectl) == ({("cms", 8): 6}, {("atlas", 8): 1})
-    change("TARGET.TotalSlotCpus > 12")
-    assert demand(sharectl) == ({}, {("cms", 8): 6, ("atlas", 8): 1})
 
 
 HOSTILE_GROUPS = (

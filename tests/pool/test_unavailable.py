@@ -16,7 +16,6 @@ from sharectl.publish import text
 from tests.pool import clocks
 from tests.pool.deployed import configure, jobs, run, snippet
 from tests.pool.sharectl_command import Sharectl
-from tests.pool.trouble import hung
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
 SPEC = BoxSpec(
@@ -50,20 +49,6 @@ def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
     return command
 
 
-def test_while_the_collector_hangs_verbs_name_it_and_no_target_changes(sharectl: Sharectl) -> None:
-    """Dead daemons, and a schedd that hangs, are in test_faults_of_daemons.py."""
-    before = contents(sharectl)
-    with hung(sharectl.box, CENTRAL, "COLLECTOR"):
-        cycle = sharectl.run("cycle", expect=75, pool=DEADLINES)
-        assert re.findall(r"^sharectl: ([^:\n]+): ", cycle.stderr, re.MULTILINE) == ["collector"]
-        assert contents(sharectl) == before
-        # Verbs that decide refuse too, and print nothing that could be taken for an answer.
-        for verb in ("errors", "plan"):
-            refused = sharectl.run(verb, expect=75, pool=DEADLINES)
-            assert (refused.stdout, "collector" in refused.stderr) == ("", True)
-    recovered(sharectl)
-
-
 DENIED = "\n".join(
     f"{{daemon}}.ALLOW_{level} = nobody@nowhere.invalid"
     for level in ("READ", "WRITE", "DAEMON", "NEGOTIATOR", "ADMINISTRATOR", "CONFIG")
@@ -90,6 +75,10 @@ def test_nobody_listening_no_such_host_and_no_such_schedd_are_three_messages(
     for message, section in MESSAGES.items():
         cycle = sharectl.run("cycle", expect=75, pool={**DEADLINES, **section})
         assert f"sharectl: {message}" in cycle.stderr
+        # Verbs that decide refuse too, and print nothing that could be taken for an answer.
+        for verb in ("errors", "plan"):
+            refused = sharectl.run(verb, expect=75, pool={**DEADLINES, **section})
+            assert (refused.stdout, f"sharectl: {message}" in refused.stderr) == ("", True)
     assert contents(sharectl) == before
 
 
