@@ -23,7 +23,6 @@ from tests.node_fakes import NOW, ad_line, free, job_of, key_file, tool_that_pri
 
 GRACE, PERIOD, CPUS = 480, 60, 8
 GROUP = re.compile(r"(?!(none|other)$)(?=.{1,64}$)[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*")
-NUMBER = re.compile("[0-9]{1,10}")
 
 groups = st.from_regex(
     r"[a-z0-9][a-z0-9_-]{0,11}(\.[a-z0-9][a-z0-9_-]{0,5}){0,3}", fullmatch=True
@@ -37,18 +36,6 @@ once = settings(
 
 # ---- Both jobs
 
-literals = (
-    st.booleans()
-    | st.integers(-(2**63), 2**63 - 1)
-    | st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E, exclude_characters='"\\'))
-)
-
-
-@given(literals)
-def test_htcondor_reads_a_rendered_value(value: object) -> None:
-    """parse(render(value)) is value."""
-    assert classad2.parseOne(mc_grace.render_ad({"X": value})).eval("X") == value
-
 
 @given(st.text())
 def test_text_stays_one_line_or_is_refused(text: str) -> None:
@@ -60,54 +47,6 @@ def test_text_stays_one_line_or_is_refused(text: str) -> None:
     assert ad.count("\n") == 1
     assert ad.isprintable() is False
     assert ad[:-1].isprintable()
-
-
-numbers = st.sampled_from(["7", "0", "301", "-1", "+1", "1.0", "1e1", " 1", "٣", "²", "9" * 5000])
-
-
-@given(st.lists(st.text() | st.sampled_from(list(job_ctl.OPTIONS)) | numbers))
-@example(["--startd", "a", "--timeout-seconds", "7", "--startd", "b"])
-@example(["--timeout-seconds", "+7"])
-@example(["--timeout-seconds", "0"])
-@example(["--timeout-seconds", "301"])
-def test_any_arguments_have_values_or_problems(argv: list[str]) -> None:
-    """Every option has a value that it may have, the last one that is right, or a problem."""
-    values, problems = job_ctl.parse_arguments(argv)
-    assert set(values) == set(job_ctl.OPTIONS)
-    for option, (_default, lowest, highest, _meaning) in job_ctl.OPTIONS.items():
-        assert not highest or NUMBER.fullmatch(values[option])
-        assert not highest or lowest <= int(values[option]) <= highest
-    wanted = dict(zip(argv[::2], argv[1::2]))
-    assert problems or (len(argv) % 2 == 0 and wanted.items() <= values.items())
-
-
-WORDS = st.sampled_from(["job_ctl 1", "7", "x", "\u00e9", "9" * 5000])
-
-
-@given(st.binary(max_size=300) | st.lists(WORDS).map(lambda words: "\n".join(words).encode()))
-@once
-def test_any_state_of_job_ctl_is_its_own_or_a_fresh_start(tmp_path: Path, content: bytes) -> None:
-    """A state file of others counts as absent; its own is read back."""
-    options = {"--pool": "p", "--state": str(tmp_path / "state")}
-    own = (job_ctl.STATE % ("p", NOW, "last")).encode()
-    expected = {content: [(0, "")], own: [(NOW, "last")], own + content: [(0, ""), (NOW, "last")]}
-    for text, states in expected.items():
-        (tmp_path / "state").write_bytes(text)
-        assert job_ctl.read_state(options, NOW) in states
-
-
-@given(st.binary(max_size=300), st.sampled_from(["", mc_grace.STATE_TITLE % CPUS + "\n"]))
-@once
-def test_any_state_of_mc_grace_is_its_own_or_refused(
-    tmp_path: Path, content: bytes, title: str
-) -> None:
-    """Any file gives seconds of the past, or OSError or ValueError: a fresh start."""
-    (tmp_path / "state").write_bytes(title.encode() + content)
-    try:
-        since = mc_grace.read_state(str(tmp_path / "state"), CPUS, NOW)
-    except (OSError, ValueError):
-        since = {}
-    assert [second for second in since.values() if not 0 <= second <= NOW] == []
 
 
 def ran(job: ModuleType, folder: Path, answer: bytes, *argv: str) -> classad2.ClassAd:

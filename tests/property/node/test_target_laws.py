@@ -179,19 +179,6 @@ def test_an_ad_has_the_meaning_of_a_document(
         assert answer == (sequence, generated + 1800, PENDING[pending], orders)
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="\n")) | st.just('"a@b" x')), st.text())
-def test_any_answer_of_the_collector_is_read_or_refused(lines: list[str], identity: str) -> None:
-    """Nothing but JobError with a known code, and no ad of another identity."""
-    documents, codes = [], [] if lines else ["no-ad"]
-    try:
-        own = target_collector.own_ads(lines, identity)
-        documents = [target_collector.document(rest) for rest in own]
-    except target_collector.JobError as error:
-        codes.append(error.args[0])
-    assert documents == []
-    assert codes in (["no-ad"], ["forged"], ["bad-ad"])
-
-
 heads = st.sampled_from(
     [
         b"HTTP/1.1 200 OK", b"HTTP/1.0 200", b"Content-Length: 5", b"Content-Length: -5",

@@ -156,21 +156,6 @@ def test_a_kind_that_failed_is_tried_with_one_block_and_its_first_job_ends_that(
     assert any(pool.cms.values()), "no block was tried again"
 
 
-def test_other_jobs_end_the_pause_and_their_first_starts_open_more() -> None:
-    """Phantoms waited for twelve hours; honest jobs of their kind that come then soon start."""
-    period, begin = 1020, NOW + 12 * 3600
-    pool = Pool(lambda now: now > begin, Random(1))
-    pool.waiting = lambda now: {SIZE: 20 if now < begin else 40}
-    first = None
-    for now, _, _, _ in cycles(config("many", 90.0), pool, period, 80):
-        if first is None and any(pool.cms.values()):
-            first = now - begin
-        started = sum(map(len, pool.cms.values()))
-    assert first is not None
-    assert first <= 4 * 3600
-    assert started == NODES * CORES // SIZE // 2, "all that is due to it"
-
-
 @given(strategies, periods, seeds)
 @settings(max_examples=20)
 def test_jobs_that_always_come_are_helped_as_without_limits(

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
-from sharectl.cli.main import build_parser
 from sharectl.times import parse, shown, span
 
 NOW = 1_700_000_000  # 2023-11-14 22:13:20 UTC
@@ -50,11 +47,3 @@ def test_times_and_spans_are_shown_in_words() -> None:
     assert shown(10**15) == "@1000000000000000"
     spans = "0 s|45 s|17 min|1 h|1 h 30 min|2 d 3 h|1 min 30 s"
     assert "|".join(map(span, (0, 45, 1020, 3601, 5400, 183_600, -90))) == spans
-
-
-def test_a_time_before_now_is_no_option() -> None:
-    parser = build_parser("report")
-    words = ["report", "--from", "-2d", "--to", "-1h30m", "-o", "x"]
-    parsed, began = parser.parse_args(words), time.time()
-    ago = [began - then for then in (parsed.since, parsed.until)]
-    assert [round(seconds / 60) for seconds in ago] == [2880, 90]

@@ -135,14 +135,6 @@ class TestMemory:
             assert node.since(free(1, 8)) == ("fresh-start", NOW)
         assert (other.read_text(), node.state.is_symlink()) == ("mine", False)
 
-    def test_the_file_is_written_only_when_something_changes(self, node: Node) -> None:
-        files = []
-        for cores, now in ((8, NOW), (9, NOW + 60), (1, NOW + 120)):
-            node.look(free(1, cores), now)
-            files.append(node.state.stat().st_ino)
-        assert (files[0] == files[1], files[1] == files[2]) == (True, False)
-        assert {path.name for path in node.folder.iterdir()} == {"bin", "state"}
-
     @pytest.mark.parametrize(
         "text",
         [

@@ -160,13 +160,6 @@ class TestCache:
         self.asked(server, TEXT, '"1"')
         assert self.conditions == [None, None]
 
-    @pytest.mark.parametrize("etag", ["", '"a b"', '"\u00e9"', '"' + "x" * 300 + '"'])
-    def test_a_tag_that_cannot_be_sent_back(self, server: WebServer, etag: str) -> None:
-        for _ in range(2):
-            answer = serving(TEXT, ETag=etag)
-            assert asked(server, answer, "--cache", str(self.cache)).code == "ok"
-        assert not self.cache.exists()
-
 
 class TestTrouble:
     """Each kind has its own code, and ends in time."""
@@ -307,20 +300,6 @@ class TestTrust:
         names = ("https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY")
         environment = dict.fromkeys(names, "http://127.0.0.1:9")
         assert fetch(server.url(), server.certificate, environment=environment).code == "ok"
-
-    @pytest.mark.parametrize(
-        "url",
-        [
-            "", "http://localhost/x", "https://", "https:///x", "https://me:secret@localhost/x",
-            "https://localhost/a b", "https://localhost:port/x", "https://localhost:99999/x",
-            "https://localhost:0/x", "file:///etc/passwd", "https://localhost/\r\nX: y", "https://caf\u00e9/x",
-            "https://[/x", "https://localhost/" + "x" * 2000,
-        ],
-    )  # fmt: skip
-    def test_an_invalid_address(self, url: str) -> None:
-        with pytest.raises(target_https.JobError) as raised:
-            target_https.split(url)
-        assert raised.value.args[0] == "bad-arguments"
 
 
 class TestTarget:

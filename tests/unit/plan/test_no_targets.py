@@ -70,16 +70,6 @@ def test_no_block_is_not_said_of_one_that_a_young_target_keeps() -> None:
         assert (decision.plan.targets, codes(decision)) == ((STOOD,), ("no-room", {"dwell"}))
 
 
-def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None:
-    how = config(deadband_hs06=1e6, dwell_seconds=3600)
-    state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
-    for taken in (seen(PendingJobs("cms", 8, 5, 2_000)), seen()):
-        node = decide(how, state, taken, NOW).nodes[0]
-        assert (node.target, node.reason) == (STOOD, "dwell")
-        assert node.wait_seconds > 0
-        assert node.idle_core_seconds > 0
-
-
 @pytest.mark.parametrize("only", [True, False])
 @pytest.mark.parametrize("stands", [True, False])
 def test_a_node_for_multicore_jobs_alone_gets_no_target_for_single_core_jobs(

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.cycle.record import record_of
-from sharectl.model import JobWaits, WaitTimes
-from sharectl.plan.plan import State, decide
 from sharectl.shares.demand import JobWait, job_waits
-from tests.fakes import NOW
-from tests.ledgers import busy, law
 
 jobs = st.lists(
     st.builds(
@@ -42,15 +35,3 @@ def test_each_kind_has_the_longest_and_the_median_of_its_own_jobs(drawn: list[Jo
             longer = sum(job.jobs for job in same if job.seconds > times.median_seconds)
             shorter = sum(job.jobs for job in same if job.seconds < times.median_seconds)
             assert 2 * max(longer, shorter) <= sum(job.jobs for job in same)
-
-
-WAITS = (
-    JobWaits("cms", 1, WaitTimes(3, 3600, 7200), None),
-    JobWaits("cms", 8, WaitTimes(40, 200_000, 300_000, sampled=True), WaitTimes(1, 60, 60)),
-)
-
-
-def test_the_record_has_those_of_configured_groups() -> None:
-    taken = replace(busy(0), waits=(*WAITS, JobWaits("other", 1, WaitTimes(1, 1, 1))))
-    decision = decide(law(), State(), taken, NOW)
-    assert record_of(law(), taken, decision, decision.plan, ("fake",)).waits == WAITS

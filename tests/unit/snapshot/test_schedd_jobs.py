@@ -50,21 +50,6 @@ def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
 MIB = st.integers(1, 2**50)
 
 
-@given(MIB, MIB)
-def test_memory_is_rounded_up_a_little(one: int, other: int) -> None:
-    """By an eighth or 128 MiB at most, in the order of requests; what is rounded stays."""
-    least, most = (
-        schedd_jobs.counted_memory_mib(min(one, other)),
-        schedd_jobs.counted_memory_mib(max(one, other)),
-    )
-    assert (
-        max(one, other)
-        <= most
-        <= max(one, other) + max(schedd_jobs.LEAST_GRAIN_MIB, max(one, other) / 8)
-    )
-    assert least <= most == schedd_jobs.counted_memory_mib(most)
-
-
 @given(st.integers(0, 10**9), st.dictionaries(MIB, st.integers(0, 10_000), max_size=30))
 def test_no_job_is_lost_by_sharing_out(jobs: int, sample: dict[int, int]) -> None:
     """What is shared out sums to the jobs, each kind within one job of its part of the sample."""
