@@ -25,13 +25,6 @@ def test_where_nobody_listens_and_where_is_no_host() -> None:
     assert why_silent("127.0.0.1:99999", "COLLECTOR", FAILED)
 
 
-def test_what_is_no_failure_of_a_query_is_told_as_it_is() -> None:
-    assert (
-        why_silent("127.0.0.1:1", "COLLECTOR", ValueError("no number")) == "ValueError: no number"
-    )
-    assert why_silent("", "SCHEDD", FAILED) == "Failed communication with collector"
-
-
 def test_a_name_forges_no_line_and_has_an_end() -> None:
     names = ["ap-1.example.org", "x\nsharectl: all is well\x1b[2J", "y" * 10**6]
     questions = schedd_questions([{"Name": name} for name in names], 1, lambda *_: None)

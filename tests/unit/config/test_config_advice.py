@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.config.advice import absent, advice, idle, protected, unit_of, unlimited, unusable
+from sharectl.config.advice import absent, advice, idle, protected, unlimited, unusable
 from sharectl.config.load import parse
 from sharectl.config.model import Config
 from sharectl.publish import signing
@@ -141,15 +141,6 @@ def test_a_folder_that_the_unit_protects_is_named(listing: Listing) -> None:
         yield from protected(chosen, UNIT)
 
     listing("config/protected.txt", outcome, 6)
-
-
-def test_systemd_is_asked_for_the_unit(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(own), prepend=":")
-    command, shown = own / "systemctl", "\n".join(f"{name}={text}" for name, text in UNIT.items())
-    for body, unit in ((f"echo '{shown}'", UNIT), ("echo LoadState=not-found", {}), ("exit 1", {})):
-        command.write_text(f'#!/bin/sh\n[ "$1 $2" = "show sharectl.service" ] || exit 2\n{body}\n')
-        command.chmod(0o755)
-        assert unit_of() == unit
 
 
 # ---- settings without effect
