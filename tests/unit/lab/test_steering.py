@@ -79,6 +79,23 @@ def test_a_target_is_renewed_goes_with_the_demand_and_runs_out_without_a_plan() 
     assert twin.acts_of("pending")[1:] == [Act(3100.0, "pending", argument=None)]
 
 
+def test_in_cron_mode_job_ctl_looks_at_every_run_while_there_is_a_target() -> None:
+    twin, loop = full(3), replace(LOOP, job_ctl_seconds=780.0)
+    steering = steered(twin, loop, "cron", replace(CONFIG, limits=PlanLimits(max_nodes=1)))
+    twin.run(8000.0)
+    steering.loop = replace(loop, failing_ratio=1.0)
+    twin.run(30_000.0)
+    (name,) = {act.node for act in twin.acts_of("look")}
+    phase = steering.nodes[name].phase
+    looks = [act.at for act in twin.acts_of("look")]
+    # The last plan of the cycle at 7100 runs out at 10100.
+    assert looks == pytest.approx(
+        [at for n in range(99) if 100 <= (at := phase + n * 780.0) < 10_100]
+    )
+    assert twin.nodes[0].slots[0].counted_cores in (0, 16)
+    assert targets(twin)[-1] == (10_100.0, None)
+
+
 def test_nodes_know_whether_multicore_jobs_wait_half_a_period_after_the_plan() -> None:
     twin = full()
     steered(twin)
