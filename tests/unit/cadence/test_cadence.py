@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-import random
 from collections.abc import Callable
 from math import ceil, exp, log, sqrt
 from pathlib import Path
@@ -10,11 +8,9 @@ from statistics import NormalDist
 import pytest
 
 from sharectl.cadence.choice import Knobs
-from sharectl.cadence.laws import LoggedJob, load_of, loading_factor, parse, weighted
+from sharectl.cadence.laws import LoggedJob, load_of, loading_factor, parse
 from sharectl.cli.main import main
 from sharectl.condor.negotiator import Cycle, cycles_of
-
-DRAWS = 100_000
 
 
 @pytest.mark.parametrize(
@@ -49,25 +45,6 @@ def test_log_normal_run_times_are_those_of_their_distribution_function() -> None
     law = NormalDist(log(255) - log(1 + (400 / 255) ** 2) / 2, sqrt(log(1 + (400 / 255) ** 2)))
     held = 1 + sum(1 - law.cdf(log(60 * cycle)) for cycle in range(1, 20_000))
     assert parse("log-normal:255,400").loading(60) == pytest.approx(255 / 60 / held, abs=5e-4)
-
-
-@pytest.mark.parametrize("worklife", [0, 1200])
-@pytest.mark.parametrize("cadence", [60, 300])
-def test_the_expectation_is_what_sampling_gives(cadence: float, worklife: float) -> None:
-    weights: dict[float, float] = {5: 3, 60: 2, 61: 1, 300: 4, 5000: 0.1}
-    draws = random.Random(7)
-    busy = slot_seconds = 0.0
-    jobs = 0
-    while jobs < DRAWS:
-        claim = 0.0
-        while claim <= worklife:
-            claim += draws.choices([*weights], [*weights.values()])[0]
-            jobs += 1
-        busy += claim
-        slot_seconds += cadence * ceil(claim / cadence)
-    # One job a claim: the error of 100,000 draws is some 0.002 with the longest tail.
-    loading = weighted(weights).loading(cadence, worklife)
-    assert loading == pytest.approx(busy / slot_seconds, abs=0.006)
 
 
 def test_many_kinds_of_jobs_have_the_loading_of_each() -> None:
@@ -133,17 +110,3 @@ def test_bad_options_say_what_to_write(
         return [capsys.readouterr().err.strip().splitlines()[-1].partition("error: ")[2]]
 
     listing("cadence/refused.txt", refused, 15)
-
-
-def test_a_recommendation_has_its_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    options = "--run-time exponential:900 --cores 1000 --cycle-duration 3 --claim-worklife 0"
-    assert main(["cadence", "--json", *options.split()]) == 0
-    content = json.loads(capsys.readouterr().out)
-    best = content["recommendation"]
-    assert best["NEGOTIATOR_INTERVAL"] == 30
-    at = next(at for at in content["intervals"] if at["interval_seconds"] == 30)
-    assert (at["negotiating_ratio"], at.items() - best.items()) == (0.1, set())
-    # 30 s loses 2.0 % of the cores' time and 60 s 3.6 %; cycles of 3 s take 10 % and 5 % of it.
-    default = content["default"]
-    assert default["negotiating_ratio"] == 0.05
-    assert default["loading_factor"] - at["loading_factor"] == pytest.approx(-0.0159, abs=1e-4)

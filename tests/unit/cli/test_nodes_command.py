@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping
 from typing import Any, Optional
@@ -14,7 +13,6 @@ from sharectl.errors import AbsentError
 from sharectl.model import PoolConfig, Standing, Target
 from sharectl.plan.nodes import ControlledHosts, NodesConfig
 from sharectl.report import as_json
-from sharectl.report.pool import nodes_table
 from sharectl.snapshot.pool import CondorPool, NodeRow, list_nodes
 from tests.fakes import NOW
 from tests.schemas import problems
@@ -98,14 +96,6 @@ def test_since_is_of_the_published_target_and_unknown_for_another() -> None:
     stood = Standing(STANDS, NOW - 60), Standing(Target("wn-2", "alice", 0, "cms", 8), NOW - 60)
     content = nodes_content(listed, stood, NOW)
     assert [node["since"] for node in content["nodes"]] == [None, NOW - 60, None]
-    to = io.StringIO()
-    nodes_table(content["nodes"], to)
-    _, heading, bare, first, second = map(str.split, to.getvalue().splitlines())
-    assert heading[:2] == ["node", "control"]
-    assert bare[:6] == ["bare", "no", "-", "-", "-", "-"]
-    assert first[:7] == ["wn-1", "yes", "0.1.0", "alice>cms", "cap", "56", "for"]
-    assert first[8:10] == ["2023-11-14", "22:12:20"]
-    assert second[8:10] == ["?", "ok"]
 
 
 def test_one_node_is_found_by_its_short_or_full_name_and_another_is_told_neighbours() -> None:

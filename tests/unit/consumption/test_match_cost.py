@@ -126,17 +126,6 @@ def test_jobs_are_told_apart_by_all_that_slots_and_matches_look_at() -> None:
     assert "cmd" not in keys
 
 
-def test_kinds_are_those_of_jobs_for_slots_the_commonest_first() -> None:
-    rows = ['JobCount = 1\nJobIds = "1.0"', 'JobCount = 2\nJobIds = "2.0 3.4"']
-    schedd = FakeSchedd(*rows, "JobCount = 9\nJobUniverse = 7")
-    jobs, left_out = job_kinds_of(schedd, "ap-1", job_keys([SLOT]))
-    assert [(kind.name, kind.count) for kind in jobs] == [
-        ("job 2.0 of ap-1", 2),
-        ("job 1.0 of ap-1", 1),
-    ]
-    assert left_out == 0
-
-
 def test_kinds_that_are_left_out_are_counted() -> None:
     rows = [f"RequestMemory = {mib}" for mib in range(MOST_SHAPES + 3)]
     kinds, left_out = job_kinds_of(FakeSchedd(*rows), "ap-1", job_keys([SLOT]))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from sharectl.model import JobWaits, RunningJobs, Source, WaitTimes
+from sharectl.model import RunningJobs, Source
 from sharectl.report.metrics import METRICS, PREFIX, CycleFacts, metrics_text
 from tests.made_cycles import incomplete, made
 
@@ -115,17 +115,3 @@ def test_every_metric_is_in_the_docs() -> None:
         )
         for metric in METRICS
     ]
-
-
-def test_the_wait_of_a_group_counts_for_the_groups_around_it() -> None:
-    facts = facts_of_a_cycle()
-    (inner, outer), wait = facts.record.groups, WaitTimes(1, 5, 700)
-    inner = replace(inner, error=replace(inner.error, group="cms.prod"))
-    waits = (JobWaits("cms.prod", 4, wait), JobWaits("cms.prod", 8, replace(wait, jobs=2)))
-    record = replace(facts.record, groups=(inner, outer), waits=waits)
-    numbers = samples(metrics_text(replace(facts, record=record)))
-    name = "sharectl_group_longest_wait_seconds"
-    assert {row: value for row, value in numbers.items() if row[0] == name} == {
-        (name, "cms.prod", "multicore"): 700,
-        (name, "cms", "multicore"): 700,
-    }
