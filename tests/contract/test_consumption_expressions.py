@@ -248,21 +248,6 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
     ]
 
 
-@given(data=st.data(), claims=st.integers(1, 60))
-def test_as_many_even_parts_fit_as_there_are_claims(
-    htcondor: CondorProcess, data: st.DataObject, claims: int
-) -> None:
-    """Even parts of ``fixed_claims`` fit ``claims`` times, of assets with a unit for each."""
-    total = {asset: data.draw(st.integers(claims * 2, most * 60)) for asset, most in MOST.items()}
-    policy = SlotPolicy("fixed_claims", dict.fromkeys(total, AssetPolicy()), claims=claims)
-    texts = [
-        f"{claims} * ({text}) <= MY.{attribute_of(asset)} && ({text}) > 0"
-        for asset, text in consumed(policy).items()
-        if asset != CLAIMS
-    ]
-    assert values(htcondor, policy, texts, slot_ad(total, total), [{}]) == [[True]] * len(texts)
-
-
 @pytest.mark.parametrize("rule", [{"always": 0}, {"always": 3}, {"even": True}, {"whole": True}])
 def test_amounts_without_a_request_need_a_number_all_the_same(
     htcondor: CondorProcess, rule: dict[str, Any]

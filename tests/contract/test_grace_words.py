@@ -63,6 +63,7 @@ def slot(expressions: Mapping[str, str], attributes: Mapping[str, object]) -> cl
         ({"t1_McGraceTime": NOW - 10**6}, 0),
         ({"t1_McGraceTime": NOW + 10**6}, 0),
         ({"MC_GRACE": False}, 0),
+        ({"t1_Disabled": True}, 0),
     ],
 )
 def test_grace_of_cron_mode_ends_where_start_ends_it(
@@ -78,8 +79,3 @@ def test_an_ad_that_was_sent_long_ago_is_no_stale_run(expressions: dict[str, str
     sent = {"MyCurrentTime": NOW - 900, "t1_McGraceTime": NOW - 930, "t1_JobCtlTime": NOW - 930}
     assert status_of([slot(expressions, sent)], NOW, 90)["idle_grace_cores"] == 8
     assert status_of([slot(expressions, {**sent, **NOBODY})], NOW, 90)["idle_grace_cores"] == 0
-
-
-def test_a_node_that_is_switched_off_keeps_no_cores(expressions: dict[str, str]) -> None:
-    seen = status_of([slot(expressions, {"t1_Disabled": True})], NOW, 90)
-    assert (seen["in_grace"], seen["idle_grace_cores"]) == (0, 0)

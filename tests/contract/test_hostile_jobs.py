@@ -16,7 +16,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sharectl.condor.configuration import ConfigSource, expand
-from sharectl.condor.expressions import TARGET, Reference, references
 from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import group_of
 
@@ -192,11 +191,6 @@ def test_without_grace_and_target_no_attribute_of_the_job_is_evaluated(
     job = ad({**ENDLESS, "RequestCpus": "A29", "AccountingGroup": "A29"})
     for clause in (ADMITS, GRACE):
         assert classad2.ExprTree(f"MY.{clause}").eval(slot, job) is True
-
-
-def test_an_attribute_read_as_written_is_one_of_the_job() -> None:
-    text = "evalInEachContext(unparse(AccountingGroup),{ TARGET })[0] == MY.X"
-    assert references(text) == (Reference(TARGET, "AccountingGroup"), Reference("MY", "X"))
 
 
 # ---- groups within groups

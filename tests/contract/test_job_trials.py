@@ -11,10 +11,9 @@ import classad2
 import htcondor2
 import pytest
 
-from sharectl.condor.ad_rows import row_of
 from sharectl.condor.deadline import Answer, Question
 from sharectl.model import Source
-from sharectl.snapshot.job_trials import Trial, ask_both, policy_of, stepped, tried
+from sharectl.snapshot.job_trials import Trial, ask_both, tried
 from sharectl.snapshot.schedd_jobs import (
     MOST_ROWS,
     JobKind,
@@ -23,7 +22,6 @@ from sharectl.snapshot.schedd_jobs import (
     Shapes,
     shapes_of,
 )
-from sharectl.snapshot.slot_groups import SlotGroups
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -250,15 +248,6 @@ def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
     limits = {"WithinResourceLimits": f"{SLOT['WithinResourceLimits']} && {more}"}
     job = wants("TARGET.Licences >= RequestLicences", RequestLicences="2")
     assert unplaceable(slots({**busy, **limits}), job) == []
-
-
-def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
-    look = slots(*({"TotalSlotDisk": str(10**6 * (1 + number))} for number in range(1000)))
-    rows = [row_of(ad) for ad in look([*SLOT, "Machine"])]
-    policies = [(row, policy_of(row, TOLD), ()) for row in rows]
-    assert len(SlotGroups(policies, stepped).of(())) == 1
-    disk = "TARGET.Disk >= {}"
-    assert unplaceable(look, wants(disk.format(10**9)), wants(disk.format(10**9 + 1))) == [1]
 
 
 def test_a_trial_without_time_says_so() -> None:

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from poolbox.waiting import HANG_SECONDS
-from sharectl.config.fields import keys_of, sections_of
-from sharectl.config.model import Config
 from sharectl.errors import EXIT_CODES
 from tests.verbs import all_verbs
 
@@ -76,15 +74,3 @@ def test_every_verb_is_in_the_page_with_its_options(pages: Path) -> None:
     assert [code for code in EXIT_CODES if f"\n.B {code}\n" not in text] == []
     # An epilog, with its lines.
     assert "\n  sharectl cadence --run-time constant:255 --interval 60,300\n" in parts["cadence"]
-
-
-def test_every_key_is_in_the_page_of_the_configuration(pages: Path) -> None:
-    text = (pages / PAGES[1]).read_text()
-    keys = {
-        name
-        for section in sections_of(Config).values()
-        for name, key in keys_of(section).items()
-        if key.section is not key.hint or key.optional
-    }
-    assert len(keys) > 50
-    assert [name for name in sorted(keys) if f".TP\n\\fB{name}\\fR\n" not in text] == []

@@ -37,15 +37,6 @@ OLDEST_PYTHON = (3, 6)
 JOBS = (job_ctl, mc_grace)
 PROGRAMS = (*JOBS, target, target_https, target_collector)
 WITH_TARGETS = (job_ctl, target, target_https, target_collector)
-# Cheap ones only for jobs of every minute: json, re, signal, subprocess and typing each cost more
-# than a run's Python.
-IMPORTS = {
-    job_ctl: {"os", "select", "sys", "target", "time"},
-    mc_grace: {"os", "select", "sys", "time"},
-    target: {"os", "sys", "time", "hmac"},
-    target_https: {"http.client", "os", "signal", "socket", "ssl", "sys", "urllib.parse"},
-    target_collector: {"os", "re", "signal", "sys"},
-}
 # The same text in several files.
 COMMON = {
     "is_number": PROGRAMS,
@@ -144,12 +135,6 @@ class TestFile:
         assert (path.stat().st_mode & 0o777, lines[0]) == (0o755, "#!/usr/bin/python3 -IS")
         assert len(lines) <= 400
         ast.parse(path.read_text(), feature_version=OLDEST_PYTHON)
-
-    def test_it_needs_nothing_but_the_standard_library(self, job: ModuleType) -> None:
-        nodes = list(ast.walk(ast.parse(path_of(job).read_text())))
-        imports = [node for node in nodes if isinstance(node, ast.Import)]
-        assert {alias.name for node in imports for alias in node.names} == IMPORTS[job]
-        assert not [node for node in nodes if isinstance(node, ast.ImportFrom)]
 
     def test_help_is_the_manual(self, job: ModuleType) -> None:
         done = completed(job, "--help")

@@ -16,7 +16,7 @@ import job_ctl
 import mc_grace
 import target
 from sharectl.check.findings import Finding, Level
-from sharectl.check.snippet_rules import MOST_SHOWN, PUBLISHED
+from sharectl.check.snippet_rules import PUBLISHED
 from sharectl.check.snippets import check
 from sharectl.cli.main import main
 from sharectl.condor.configuration import ConfigSource, expand
@@ -265,12 +265,6 @@ def test_lines_of_a_map_without_use_are_found_and_worded_as_listed(
         assert (finding.id, finding.level) == ("groups", Level.ERROR)
         listed.append(str(finding).replace(f"{folder.parent}/", ""))
     golden("check/group_map.txt", "\n".join((*listed, "")))
-
-
-def test_a_map_of_faults_only_is_told_in_short(folder: Path) -> None:
-    *_, more, _ = findings = of_map(folder, "x\n" * 30_000)
-    assert len(findings) == MOST_SHOWN + 2
-    assert "faults that are not shown: 29990" in more.fault
 
 
 @pytest.mark.parametrize("writable", ["file", "folder"])

@@ -7,7 +7,6 @@ changed snippet has to be noticed: `MUTATIONS`.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -330,12 +329,3 @@ def test_a_changed_snippet_is_noticed(
     slots = ({"parent": parent, "claimed": claimed}[kind](rng, way) for _ in range(2 * SLOTS))
     snippet = Snippet(source_of(tmp_path), way, htcondor)
     assert next(differences(snippet, slots, rng, 20), None) is not None
-
-
-@pytest.mark.parametrize("way", [LIVE, CRON])
-def test_random_slots_refuse_for_every_cause(way: str) -> None:
-    rng = random.Random(way)
-    for make in (parent, claimed):
-        slots = [make(rng, way) for _ in range(SLOTS)]
-        causes = Counter(slot.cause(*job(rng)[:2]) for slot in slots for _ in range(JOBS))
-        assert min(causes[cause] for cause in (None, "drain", "grace", "target", "start")) > 50

@@ -10,7 +10,6 @@ import classad2
 import pytest
 
 from sharectl.condor.accounts import MOST_EXPRESSIONS, MOST_WORDS_OF_USER, charged
-from sharectl.condor.daemons import within
 from sharectl.condor.deadline import Question
 from sharectl.snapshot.job_trials import ask_both, tried
 from sharectl.snapshot.schedd_jobs import (
@@ -120,12 +119,6 @@ def test_requests_of_a_megabyte_hide_no_job_of_another() -> None:
         "mallory": True,
         "bob": False,
     }
-
-
-def test_a_constraint_of_ranges_is_true_within_them_alone() -> None:
-    tree = classad2.ExprTree(within("N", [(1, 3), (5, 5), (9, 12)]))
-    true = [number for number in range(15) if tree.eval(classad2.ClassAd({"N": number})) is True]
-    assert true == [1, 2, 3, 5, 9, 10, 11, 12]
 
 
 def test_expressions_of_one_user_take_no_place_of_those_of_many() -> None:

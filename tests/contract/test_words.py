@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,12 +52,3 @@ def test_names_and_docstrings_say_what_a_thing_is(folder: Path) -> None:
         if (wrong := list(faults(path.read_text(encoding="utf-8"))))
     }
     assert not broken
-
-
-def test_a_class_name_stands_once() -> None:
-    places = defaultdict(list)
-    for path in PACKAGE.rglob("*.py"):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places[node.name].append(path.name)
-    assert {name: files for name, files in places.items() if len(files) > 1} == {}
