@@ -28,17 +28,3 @@ def test_slots_of_a_kind_do_not_differ_in_what_is_referred_to(
     for kind in of_slots:
         visible = [{n: text for n, text in ad.row.items() if n in seen} for ad in kind]
         assert visible == [visible[0]] * len(kind)
-
-
-DISKS = st.one_of(st.floats(0, 1e12), st.sampled_from(["undefined", "1 + 1", "-3", "nan"]))
-
-
-@given(st.lists(DISKS, min_size=1))
-def test_disk_makes_kinds_in_steps_of_a_hundredth(disks: list[object]) -> None:
-    """Slots of a kind differ by no more than 1 % of Disk."""
-    slots = [NamedAd("slot", {"disk": str(disk)}) for disk in disks]
-    for kind in kinds(slots, {"disk"}):
-        texts = [ad.row["disk"] for ad in kind]
-        if len(set(texts)) > 1:
-            numbers = list(map(float, texts))
-            assert max(numbers) <= 1.0101 * min(numbers)

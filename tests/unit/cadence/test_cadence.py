@@ -3,13 +3,11 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from math import ceil, exp, log, sqrt
+from math import ceil, exp
 from pathlib import Path
-from statistics import NormalDist
 
 import pytest
 
-from sharectl.cadence.choice import Knobs
 from sharectl.cadence.laws import LoggedJob, constant, load_of, parse, weighted
 from sharectl.cli.main import main
 from sharectl.condor.negotiator import Cycle, cycles_of
@@ -45,12 +43,6 @@ def test_exponential_run_times_have_their_law(cadence: int, worklife: int, start
     assert loading == pytest.approx((worklife + 255) / (cadence * held), abs=1.2e-3)
 
 
-def test_log_normal_run_times_are_those_of_their_distribution_function() -> None:
-    law = NormalDist(log(255) - log(1 + (400 / 255) ** 2) / 2, sqrt(log(1 + (400 / 255) ** 2)))
-    held = 1 + sum(1 - law.cdf(log(60 * cycle)) for cycle in range(1, 20_000))
-    assert parse("log-normal:255,400").loading(60) == pytest.approx(255 / 60 / held, abs=5e-4)
-
-
 @pytest.mark.parametrize("worklife", [0, 1200])
 @pytest.mark.parametrize("cadence", [60, 300])
 def test_the_expectation_is_what_sampling_gives(cadence: float, worklife: float) -> None:
@@ -81,12 +73,6 @@ def test_many_kinds_of_jobs_have_the_loading_of_each() -> None:
     load = load_of(jobs)
     held = sum(300 * ceil(job.run_seconds / 300) * job.cores for job in jobs)
     assert load.loading(300) == pytest.approx(load.work / held)
-
-
-def test_the_three_knobs_mean_different_things() -> None:
-    knobs = Knobs(interval_seconds=60, cycle_delay_seconds=20, min_interval_seconds=5)
-    assert [knobs.period_seconds(duration) for duration in (1, 40, 41, 100)] == [60, 60, 61, 120]
-    assert Knobs(10, 1, 30).period_seconds(2) == 30
 
 
 def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:

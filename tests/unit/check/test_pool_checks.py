@@ -18,7 +18,6 @@ from sharectl.check.pool import (
     OF_COLLECTOR,
     PoolReport,
     PoolSubject,
-    divided,
     timer_of,
     to_ask,
     why_chosen,
@@ -293,18 +292,6 @@ def test_an_access_point_with_rules_of_its_own_is_in_order() -> None:
 )
 def test_clauses_that_start_lacks(start: str, missing: tuple[str, ...]) -> None:
     assert missing_clauses(start, CLAUSES) == missing
-
-
-@pytest.mark.parametrize(
-    ("problem", "fault", "remedy"),
-    [
-        ("it hangs; see its log", "it hangs", "see its log"),
-        ("denied to x: write A = b, and c", "denied to x", "write A = b, and c"),
-        ("no answer", "no answer", "otherwise"),
-    ],
-)
-def test_a_problem_is_divided_into_fact_and_remedy(problem: str, fault: str, remedy: str) -> None:
-    assert divided(problem, "otherwise") == {"fault": fault, "remedy": remedy}
 
 
 def test_each_pool_has_its_timer() -> None:

@@ -12,8 +12,6 @@ from sharectl.ledger.series import Bucket, Series
 from sharectl.model import LimitNote
 from sharectl.report import series as curves
 from sharectl.report.page import Subject, changes
-from sharectl.report.scale import Tick, axis, time_ticks
-from sharectl.report.svg import LAYERS
 from tests.made_cycles import made
 from tests.made_series import APRIL, page_of, series, ten_minutes
 
@@ -92,12 +90,6 @@ def test_the_words_of_a_page(golden: Callable[[str, str], None]) -> None:
     golden("report/page.txt", "\n".join([*text, ""]))
 
 
-def test_more_sizes_than_patterns_share_the_last_layer() -> None:
-    layers = curves.layers_of(series(1, sizes=tuple(range(1, 11))))
-    assert (len(layers), list(layers)[-1]) == (LAYERS, "others")
-    assert sorted(size for sizes in layers.values() for size in sizes) == list(range(1, 11))
-
-
 def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     made = series(1)
     atlas, points = of_group(curves.summary(made), "atlas"), curves.points_of(made, "atlas")
@@ -134,26 +126,6 @@ def test_lines_begin_where_their_group_or_value_is_known(older: Callable[[Bucket
     newer = replace(made, buckets=made.buckets[half:])
     means = [of_group(curves.summary(part), "cms")["held_back_nodes"] for part in (newer, late)]
     assert means[0] == means[1]
-
-
-@pytest.mark.parametrize(
-    ("ticks", "labels"),
-    [
-        (axis(-40_000, 80_000, 3), ["\u221250k", "0", "50k", "100k"]),
-        (axis(0, 1500, 3), ["0.0", "0.5k", "1.0k", "1.5k"]),
-        (axis(0, 3e6, 2), ["0", "2M", "4M"]),
-        (axis(0, 1, 4), ["0.00", "0.25", "0.50", "0.75", "1.00"]),
-        (time_ticks(APRIL, APRIL + DAY, 5), ["1 Apr", "06:00", "12:00", "18:00", "2 Apr"]),
-        (time_ticks(APRIL, APRIL + 365 * DAY, 5), ["3 May", "2 Aug", "1 Nov", "31 Jan"]),
-        (
-            time_ticks(APRIL, APRIL + 1400 * DAY, 5),
-            ["Dec 2021", "Dec 2022", "Dec 2023", "Dec 2024"],
-        ),
-        (time_ticks(APRIL + 3700, APRIL + 4500, 5), ["1 Apr 01:05", "01:10", "01:15"]),
-    ],
-)
-def test_labels_of_ticks(ticks: list[Tick], labels: list[str]) -> None:
-    assert [tick.label for tick in ticks] == labels
 
 
 def test_time_after_the_last_cycle_is_a_gap_and_subgroups_count_once() -> None:
