@@ -89,11 +89,6 @@ def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
         ({"ConsumptionMemory": "quantize(target.RequestMemory, 512)"}, NO_MEMORY, (1, 0, 1024)),
         # One that is there and undefined is not.
         ({}, {**JOB, "RequestMemory": "undefined"}, (1, None, 1024)),
-        (PLAIN, {**JOB, "RequestMemory": '"100"'}, (1, None, 1024)),
-        # A request may be an expression of the job, and see the slot.
-        ({}, {**JOB, "RequestMemory": "TARGET.Cpus * 60"}, (1, 1024, 1024)),
-        # The schedd's request goes before the user's.
-        ({}, {**JOB, "_condor_RequestCpus": "4"}, (4, 512, 1024)),
         # A boolean is a number.
         ({"ConsumptionCpus": "true"}, JOB, (1, 512, 1024)),
         # Unscoped names are the slot's, else the job's.
@@ -206,7 +201,7 @@ def test_a_look_leaves_the_ads_as_they_were() -> None:
     """Jobs whose requests a policy replaces, or misses, cost the same beside others."""
     slot = {**SLOT, **WITHIN}
     slots = [named(f"slot {n}", {**slot, "RequestN": str(n)}) for n in (1, 2)]
-    ads = [JOB, {**JOB, "_condor_RequestCpus": "3"}, NO_CPUS, {**JOB, "RequestCpus": "2"}]
+    ads = [JOB, {**JOB, "RequestCpus": "3"}, NO_CPUS, {**JOB, "RequestCpus": "2"}]
     apart = [matched(slot, ad) for ad in ads]
     priced = price(slots, [named("job", ad) for ad in ads])
     assert list(priced.matches) == [apart, apart]

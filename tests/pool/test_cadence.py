@@ -18,7 +18,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint, event_log
 from poolbox.event_log import EXECUTE, TERMINATED
-from sharectl.cadence.laws import loading_factor
+from sharectl.cadence.laws import constant
 from tests.pool.deployed import configure, jobs, on
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import stopped
@@ -111,11 +111,11 @@ def test_the_loading_factor_is_that_of_the_formula(measured: Measured) -> None:
     for node in (SHORT, MIDDLE, LONG):
         # On a busy machine a job or two run longer, or miss a cycle: most do not.
         ratios = [
-            held / run_time * loading_factor(run_time, cadence)
+            held / run_time * constant(run_time).loading(cadence)
             for run_time, held in measured.held[node]
         ]
         assert statistics.median_low(ratios) == pytest.approx(1, abs=2 * MARGIN), (node, ratios)
-    reused = loading_factor(measured.run_time_seconds(REUSED), cadence)
+    reused = constant(measured.run_time_seconds(REUSED)).loading(cadence)
     assert loading(measured.held[REUSED]) > reused + 2 * MARGIN, "its claims wait for no cycle"
 
 

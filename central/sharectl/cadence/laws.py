@@ -13,19 +13,19 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from math import ceil, exp, expm1, floor, fsum, log, log1p, sqrt
+from math import ceil, exp, floor, fsum, log, log1p, sqrt
 from operator import mul
 from statistics import NormalDist
 from typing import Callable, NamedTuple, Optional
 
 MOST_SECONDS = 1e9
 _ROUNDING = 1e-9
-_BINS = 2000
+_BINS = 10_000
 """Run times of equal probability that stand for a law."""
 _STEPS = 2000
 """Steps of a claim's life, and its most cycles: later ones change less than 0.05 %."""
@@ -41,22 +41,8 @@ _FORMS: Mapping[str, tuple[str, ...]] = {
 
 def cycles_held(run_time_seconds: float, cadence_seconds: float) -> int:
     """Cycles from a job's match to the first at which its slot can get another, at least 1."""
-    return max(1, _whole(run_time_seconds / cadence_seconds, ceil))
-
-
-def loading_factor(
-    run_time_seconds: float, cadence_seconds: float, start_seconds: float = 0.0
-) -> float:
-    """Loading factor of jobs of one run time that start so long after a cycle's begin."""
-    cycles = cycles_held(start_seconds + run_time_seconds, cadence_seconds)
-    return min(1.0, run_time_seconds / (cadence_seconds * cycles))
-
-
-def _whole(value: float, otherwise: Callable[[float], int]) -> int:
-    """Whole number that floating point cannot tell from ``value`` (3 * 0.1 / 0.1 is above 3)."""
-    nearest = round(value)
-    same = nearest > 0 and abs(value - nearest) <= _ROUNDING * nearest
-    return nearest if same else otherwise(value)
+    # Floating point makes 3 * 0.1 / 0.1 more than 3.
+    return max(1, ceil(run_time_seconds / cadence_seconds * (1 - _ROUNDING)))
 
 
 @dataclass(frozen=True)
@@ -92,23 +78,18 @@ class RunTimeLaw:
 
     @cached_property
     def shares(self) -> dict[float, float]:
-        """Run time -> share of jobs; of a log-normal law means of bins of equal probability.
-
-        An exponential law needs none.
-        """
+        """Run time -> share of jobs; of a continuous law those of bins of equal probability."""
         if self.name == "weighted":
             weight = fsum(self.parameters[1::2])
             return {seconds: part / weight for seconds, part in self.seen.items()}
         mean = self.parameters[0]
         if self.name == "constant":
             return {mean: 1.0}
-        law, quantile = self._normal(), self._quantile()
-        edges = (quantile(number / _BINS) for number in range(1, _BINS))
-        # Of each edge E[D; D <= edge].
-        parts = [mean * law.cdf(log(edge) - law.stdev**2) for edge in edges]
-        least = mean * 1e-12  # differences of small parts are rounded
-        means = (max(least, b - a) * _BINS for a, b in zip([0.0, *parts], [*parts, mean]))
-        return {seconds: jobs / _BINS for seconds, jobs in Counter(means).items()}
+        quantile = self._quantile()
+        middles = [quantile((number + 0.5) / _BINS) for number in range(_BINS - 1)]
+        # The last bin has the tail, and makes the mean that of the law.
+        counted = Counter([*middles, max(middles[-1], mean * _BINS - fsum(middles))])
+        return {seconds: jobs / _BINS for seconds, jobs in counted.items()}
 
     def drawing(self, uniform: Callable[[], float]) -> Callable[[], float]:
         """Drawer of run times in seconds, above 0, from a drawer of numbers from 0 to below 1.
@@ -132,17 +113,6 @@ class RunTimeLaw:
         """
         if worklife_seconds < 0:
             return 1.0
-        held_seconds = worklife_seconds + start_seconds
-        if self.name == "exponential":
-            # Jobs are as long from any moment on: so is the last one after the worklife.
-            sure, mean = floor(held_seconds / cadence_seconds) + 1, self.mean_seconds
-            first = exp((held_seconds - sure * cadence_seconds) / mean)
-            cycles = sure - first / expm1(-cadence_seconds / mean)
-            return min(1.0, (worklife_seconds + mean) / (cadence_seconds * cycles))
-        if len(self.shares) == 1:
-            (seconds,) = self.shares
-            jobs = _whole(worklife_seconds / seconds, floor) + 1
-            return loading_factor(seconds * jobs, cadence_seconds, start_seconds)
         if worklife_seconds > 0:
             most_seconds = min(worklife_seconds, _STEPS * cadence_seconds)
             return _claims_loading(self, cadence_seconds, most_seconds, start_seconds)
@@ -152,43 +122,36 @@ class RunTimeLaw:
         )
         return min(1.0, self.mean_seconds / (cadence_seconds * cycles))
 
-    def rounded(self, step_seconds: float) -> Iterable[tuple[int, float]]:
-        """Run times in whole steps, 1 at least, and their shares of all jobs."""
-        for seconds, share in self.shares.items():
-            yield max(1, floor(seconds / step_seconds + 0.5)), share
-
     def _quantile(self) -> Callable[[float], float]:
         """Run time that a share of all jobs, above 0 and below 1, stays below."""
         mean = self.parameters[0]
         if self.name == "exponential":
             return lambda share: -mean * log1p(-share)
         if self.name == "log-normal":
-            inverse = self._normal().inv_cdf
+            deviation = self.parameters[1]
+            spread = sqrt(log1p((deviation / mean) ** 2))
+            # The logarithm of a run time is normal.
+            inverse = NormalDist(log(mean) - spread**2 / 2, spread).inv_cdf
             return lambda share: exp(inverse(share))
         seconds = self.parameters[::2]
         sums = tuple(accumulate(self.parameters[1::2]))
         total, last = sums[-1], len(seconds) - 1
         return lambda share: seconds[min(last, bisect_right(sums, share * total))]
 
-    def _normal(self) -> NormalDist:
-        """Law of the logarithm of a log-normal run time."""
-        mean, deviation = self.parameters
-        spread = sqrt(log1p((deviation / mean) ** 2))
-        return NormalDist(log(mean) - spread**2 / 2, spread)
-
 
 def _claims_loading(
     law: RunTimeLaw, cadence_seconds: float, worklife_seconds: float, start_seconds: float
 ) -> float:
     """E[L] / (C * E[cycles of s + L]), on a lattice that the cycles' beginnings are part of."""
-    resolution_seconds = 1.0 if law.name == "weighted" else 0.0
-    cycle_steps = ceil(cadence_seconds / max(resolution_seconds, worklife_seconds / _STEPS))
+    # HTCondor counts whole seconds.
+    cycle_steps = ceil(cadence_seconds / max(1.0, worklife_seconds / _STEPS))
     step_seconds = cadence_seconds / cycle_steps
     points = floor(worklife_seconds / step_seconds)
     start = floor(start_seconds / step_seconds + 0.5)
-    starts, mean_steps = _job_starts(law, step_seconds, points)
+    steps = _in_steps(law, step_seconds)
+    starts = _job_starts(law, step_seconds, points)
     whole_cycles, rests = 0.0, [0.0] * cycle_steps
-    for step, share in law.rounded(step_seconds):
+    for step, share in steps.items():
         whole_cycles += step // cycle_steps * share
         rests[step % cycle_steps] += share
     longer = [0.0, *accumulate(reversed(rests[1:]))][::-1]
@@ -198,25 +161,30 @@ def _claims_loading(
         for step, jobs in enumerate(starts)
     )
     # Wald: a claim's jobs times their mean.
+    mean_steps = fsum(map(mul, steps, steps.values()))
     return min(1.0, sum(starts) * mean_steps / (cycle_steps * held_cycles))
 
 
+def _in_steps(law: RunTimeLaw, step_seconds: float) -> dict[int, float]:
+    """Run times in whole steps, 1 at least -> shares of all jobs."""
+    steps: defaultdict[int, float] = defaultdict(float)
+    for seconds, share in law.shares.items():
+        steps[max(1, floor(seconds / step_seconds + 0.5))] += share
+    return steps
+
+
 @lru_cache(maxsize=256)
-def _job_starts(law: RunTimeLaw, step_seconds: float, points: int) -> tuple[list[float], float]:
-    """Expected jobs that a claim starts after 0 to ``points`` steps, and a job's mean steps.
+def _job_starts(law: RunTimeLaw, step_seconds: float, points: int) -> list[float]:
+    """Expected jobs that a claim starts after 0 to ``points`` steps.
 
     The renewal equation is the same for most intervals, and takes most of the time.
     """
-    masses = [0.0] * (points + 1)
-    mean_steps = 0.0
-    for step, share in law.rounded(step_seconds):
-        mean_steps += step * share
-        if step <= points:
-            masses[step] += share
+    shares = _in_steps(law, step_seconds)
+    masses = [shares.get(step, 0.0) for step in range(points + 1)]
     starts = [1.0]
     for step in range(1, points + 1):
         starts.append(sum(map(mul, masses[1 : step + 1], reversed(starts))))
-    return starts, mean_steps
+    return starts
 
 
 def plain(value: float) -> str:

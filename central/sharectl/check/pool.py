@@ -579,18 +579,11 @@ def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     own = dotted(version_of(bindings().version()))
     here = f"sharectl {__version__}, Python {platform.python_version()}, htcondor2 {own}"
     yield "versions", "; ".join([here, some(seen, 3 * MOST_SHOWN, ", ")])
-    if "taken_at" in subject.cycle:
-        age, state = subject.now - subject.cycle["taken_at"], subject.timer.get("ActiveState")
-        when = f"{span(age)} ago" if age >= 0 else f"{span(-age)} in the future"
-        yield "timer", f"last cycle {when}; timer of systemd: {state or 'no answer for it'}"
     if subject.status["disabled"]:
         yield "targets", "sharectl is disabled: no target is published"
     elif subject.observes:
         yield "targets", "mode: observe: no target is published"
     if subject.look is not None:
         number = sum(answer.value is not None for answer in subject.of("startd").values())
-        slots, nodes = counted(len(subject.expected), "slot"), subject.status["nodes"]
+        slots = counted(len(subject.expected), "slot")
         yield "cron", f"asked {number} of {slots} under control with the snippet"
-        off, acting = nodes["disabled"] + nodes["disabled_by_knob"], nodes["with_target"]
-        controlled = f"{len(subject.controlled)} under control"
-        yield "nodes", f"{controlled}, {acting} with a target, {off} switched off"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from sharectl.config.load import load
 from sharectl.consumption import asks, file
 from sharectl.consumption.asks import NamedAd, Priced
 from sharectl.consumption.policy import STANDARD, Snippet, attribute_of, snippet
-from sharectl.errors import AbsentError, ConfigError, PoolUnavailableError
+from sharectl.errors import AbsentError, ConfigError
 from sharectl.model import PoolConfig
 from sharectl.report.tables import NONE, print_records
 
@@ -31,7 +31,7 @@ Findings of `sharectl consumption check` are faults at the line of the YAML: not
 """
 _COST_EPILOG = "? is unknown, - is nothing. docs/consumption.md explains the columns."
 _AMOUNT = re.compile(r"([a-z_]\w*)=([1-9]\d{0,14})", re.ASCII)
-_MATCHES = "slots, jobs, consumed AS takes, cost, fit, refused"
+_MATCHES = "slots, job, consumed AS takes, cost, fit, refused"
 
 
 # ---- examples and render
@@ -121,64 +121,54 @@ def _request(text: str) -> NamedAd:
     custom = [attribute_of(name) for name in amounts if name not in STANDARD]
     if custom:  # as condor_submit writes it: a slot without the asset refuses the job
         row["requirements"] = " && ".join(f"TARGET.{name} >= Request{name}" for name in custom)
-    return NamedAd(f"request {text}", row)
+    return NamedAd(text, row)
 
 
 def _cost_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--request",
         action="append",
-        default=[],
+        required=True,
         type=_request,
         metavar="ASSET=AMOUNT,…",
-        help="jobs of this request instead of those that pend, such as cpus=8,memory=16000,gpus=1; "
-        "cores, MiB of memory and KiB of disk are 1 if left out; may be repeated",
+        help="jobs of this request, such as cpus=8,memory=16000,gpus=1; cores, MiB of memory and "
+        "KiB of disk are 1 if left out; may be repeated",
     )
     config = "sharectl's configuration, for its section pool (default: this machine's pool)"
     parser.add_argument("--config", type=Path, metavar="FILE", help=config)
 
 
 def _cost(arguments: argparse.Namespace) -> int:
-    """Print amounts, cost and number of the jobs that each slot of the pool takes."""
+    """Print amounts, cost and number of the jobs of each request that each slot takes."""
     pool = PoolConfig() if arguments.config is None else load(arguments.config).pool
-    slots, schedds = asks.look(pool)
+    slots = asks.look(pool)
     if not slots:
         raise AbsentError("no slot of the pool has a consumption policy; see docs/consumption.md")
-    jobs, missing = arguments.request, list[str]()
-    if not jobs:
-        jobs, missing = asks.pending(pool, schedds, slots)
-    content = {**priced(asks.price(slots, jobs)), "missing": missing}
+    jobs = arguments.request
+    content = priced(asks.price(slots, jobs), jobs)
     options.show(arguments, "consumption-cost", content, partial(print_cost, content))
-    options.say(missing)
-    return PoolUnavailableError.exit_code if missing else 0
+    return 0
 
 
-def priced(prices: Priced) -> dict[str, Any]:
-    """Keys: slots and jobs (kinds of them), matches (one for each pair, by their numbers)."""
-    content: dict[str, Any] = {
-        key: [{"names": [a.name for a in ads], "count": sum(a.count for a in ads)} for ads in kinds]
-        for key, kinds in (("slots", prices.slots), ("jobs", prices.jobs))
-    }
-    content["matches"] = [
-        {"slots": number, "jobs": job, **asdict(match), "refused": match.reasons}
+def priced(prices: Priced, jobs: Sequence[NamedAd]) -> dict[str, Any]:
+    """Keys: slots (kinds of them), jobs, matches (one for each pair, by their numbers)."""
+    matches = [
+        {"slots": number, "job": job, **asdict(match), "refused": match.reasons}
         for number, row in enumerate(prices.matches)
         for job, match in enumerate(row)
     ]
-    return content
+    slots = [[slot.name for slot in kind] for kind in prices.slots]
+    return {"slots": slots, "jobs": [job.name for job in jobs], "matches": matches}
 
 
 def print_cost(content: Mapping[str, Any], to: TextIO) -> None:
     """Print `priced` as a table."""
-    if not content["jobs"]:
-        to.write("no job waits for a slot: there is nothing to match\n")
-        return
     rows = []
     for match in content["matches"]:
         row = {**match, "refused": "; ".join(match["refused"])}
-        for key in ("slots", "jobs"):
-            kind = content[key][match[key]]
-            alike = f" ({kind['count']} alike)" if kind["count"] > 1 else ""
-            row[key] = f"{kind['names'][0]}{alike}"
+        names = content["slots"][match["slots"]]
+        row["slots"] = f"{names[0]} ({len(names)} alike)" if len(names) > 1 else names[0]
+        row["job"] = content["jobs"][match["job"]]
         row["fit"] = f"{'>= ' if match['at_least'] else ''}{match['fits']}"
         row["cost"] = match["cost"] if match["fits"] else NONE
         rows.append(row)

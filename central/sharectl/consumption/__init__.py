@@ -1,1 +1,1 @@
-"""Consumption policies: generate them, price jobs."""
+"""Consumption policies: generate them, price requests."""

@@ -1,13 +1,12 @@
-"""Slots with a consumption policy, pending jobs, and the negotiator's matches of them.
+"""Slots with a consumption policy, and the negotiator's matches of requests with them.
 
-Ads are rows of text. HTCondor's library evaluates them, in a child because they may come from
-anyone; the arithmetic is `sharectl.consumption.cost`.
+Ads are rows of text. HTCondor's library evaluates them, in a child because any node may have sent
+them; the arithmetic is `sharectl.consumption.cost`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,18 +16,15 @@ from math import floor, isfinite, log, nan
 from typing import Any, NamedTuple, Optional
 
 from sharectl.condor import daemons
-from sharectl.condor.ad_rows import AdRow, long_of, names_reached, resources_of, row_of
+from sharectl.condor.ad_rows import AdRow, long_of, names_reached, row_of
 from sharectl.condor.ads import (
     ad_of_long,
     classads,
-    evaluated,
     expression,
     is_true,
     value_of,
-    whole,
 )
 from sharectl.condor.configuration import words_of
-from sharectl.condor.daemons import NO_SLOT
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.consumption.cost import Amount, Look, Match, match_of, whole_if_it_is
 from sharectl.errors import InputError
@@ -38,8 +34,8 @@ MOST_CLAIMS = 10_000
 """Matches that are counted on one slot at most: a policy may charge next to nothing."""
 EVALUATION_SECONDS = 20.0
 """Deadline of a question to the library, which evaluates a job on a slot in some 0.1 ms."""
-SHAPE_SECONDS = 0.5
-"""More for each kind of jobs: 256 that fit on a slot take some 0.05 s."""
+REQUEST_SECONDS = 0.5
+"""More for each request: 256 that fit on a slot take some 0.05 s."""
 MOST_MEMORY_BYTES = 2 * 2**30
 _DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where that of a slot is no number."""
@@ -47,22 +43,20 @@ _DEFAULT_WEIGHT = "Cpus"
 
 @dataclass(frozen=True)
 class NamedAd:
-    """Ad of a slot, or of jobs that are alike."""
+    """Ad of a slot, or of a job."""
 
     name: str
     row: AdRow
-    count: int = 1
 
 
 Kinds = list[list[NamedAd]]
-"""Slots, or jobs: together those that no policy, weight or Requirements can tell apart."""
+"""Slots: together those that no policy, weight or Requirements can tell apart."""
 
 
 class Priced(NamedTuple):
-    """Each kind of slot with each kind of job."""
+    """Each kind of slot with each job."""
 
     slots: Kinds
-    jobs: Kinds
     matches: Sequence[Sequence[Match]]
     """A row for each kind of slot."""
 
@@ -128,10 +122,9 @@ class _Slot:
     def _consumed(self, asset: str, job: Any) -> Optional[float]:
         """Amount that a job takes of an asset; a missing request is 0."""
         request, charge = f"Request{asset}", f"Consumption{asset}"
-        sent = _number(job, f"_condor_{request}") if f"_condor_{request}" in job else None
-        if sent is None and request in job:
+        if request in job:
             return _number(self.ad, charge, job)
-        with _with(job, {request: sent or 0}):
+        with _with(job, {request: 0}):
             return _number(self.ad, charge, job)
 
 
@@ -147,10 +140,10 @@ def _row(row: AdRow, jobs: Sequence[AdRow], most: int) -> list[Match]:
     return [match_of(slot.assets, partial(slot.look, job), most) for job in job_ads]
 
 
-# ---- kinds of slots and jobs
+# ---- kinds of slots
 
 _SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements")
-_SEEN_PREFIXES = ("consumption", "request", "_condor_request")
+_SEEN_PREFIXES = ("consumption", "request")
 _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
 
@@ -202,83 +195,34 @@ def price(
     InputError if HTCondor's library cannot evaluate the ads.
     """
     classads()  # before children fork
-    seen = seen_names(ad.row for ad in (*slots, *jobs))
-    slot_kinds, job_kinds = kinds(slots, seen), kinds(jobs, seen)
-    shapes = [kind[0].row for kind in job_kinds]
-    seconds = deadline_seconds + SHAPE_SECONDS * len(shapes)
+    slot_kinds = kinds(slots, seen_names(ad.row for ad in (*slots, *jobs)))
+    rows = [job.row for job in jobs]
+    seconds = deadline_seconds + REQUEST_SECONDS * len(rows)
     questions = {}
-    for number, kind in enumerate(slot_kinds if jobs else ()):
+    for number, kind in enumerate(slot_kinds):
         least = min(kind, key=lambda slot: _number_in(slot.row, "disk"))
-        ask = partial(_row, least.row, shapes, most)
+        ask = partial(_row, least.row, rows, most)
         questions[f"{number} {least.name}"] = Question(ask, seconds, more_bytes=MOST_MEMORY_BYTES)
-    rows, at_once, names = [], os.cpu_count() or 1, list(questions)
+    matches, at_once, names = [], os.cpu_count() or 1, list(questions)
     for start in range(0, len(names), at_once):
         batch = {name: questions[name] for name in names[start : start + at_once]}
         for name, answer in ask_all(batch).items():
             if problem := answer.source.problem:
                 slot = name.partition(" ")[2]
                 fact = f"HTCondor's library cannot evaluate {slot} with these jobs: {problem}"
-                raise InputError([f"{fact}; price one of them by --request"])
-            rows.append(answer.value)
-    return Priced(slot_kinds, job_kinds, rows)
+                raise InputError([f"{fact}; price one request at a time"])
+            matches.append(answer.value)
+    return Priced(slot_kinds, matches)
 
 
 # ---- a pool
 
-MOST_SHAPES = 500
-"""Kinds of pending jobs of a schedd that are priced, those with the most jobs."""
-MOST_ROWS = 20_000
-"""Kinds of pending jobs that a schedd is asked for."""
-_KEYS = {
-    *("jobstatus", "jobuniverse", "requirements"),
-    *("requestcpus", "requestmemory", "requestdisk", "requestgpus"),
-}
-_JOB_ID = re.compile(r"\s*(\d{1,10}\.\d{1,10})\b")
+
+def look(pool: PoolConfig) -> list[NamedAd]:
+    """Slots of the pool with a policy; or PoolUnavailableError."""
+    return daemons.ask_collector(pool.collector, pool.collector_deadline_seconds, _slots)
 
 
-def look(pool: PoolConfig) -> tuple[list[NamedAd], list[dict[str, str]]]:
-    """Slots with a policy, and locations of schedds; or PoolUnavailableError."""
-    return daemons.ask_collector(pool.collector, pool.collector_deadline_seconds, _pool_ads)
-
-
-def _pool_ads(collector: Any) -> tuple[list[NamedAd], list[dict[str, str]]]:
+def _slots(collector: Any) -> list[NamedAd]:
     slots = (NamedAd(str(ad.get("Name")), row_of(ad)) for ad in daemons.slots(collector))
-    schedds = daemons.locations(collector, "Schedd")
-    return [slot for slot in slots if assets_of(slot.row)], schedds
-
-
-def pending(
-    pool: PoolConfig, schedds: Iterable[Mapping[str, str]], slots: Iterable[NamedAd]
-) -> tuple[list[NamedAd], list[str]]:
-    """Pending jobs by kinds, as ``slots`` can tell them apart, and problems of schedds."""
-    ask = partial(job_kinds_of, keys=job_keys([slot.row for slot in slots]))
-    every, problems = list[NamedAd](), list[str]()
-    questions = daemons.schedd_questions(schedds, pool.schedd_deadline_seconds, ask)
-    for name, answer in ask_all(questions).items():
-        if answer.value is None:
-            problems.append(f"{name}: {answer.source.problem}; its jobs are missing here")
-            continue
-        jobs, left_out = answer.value
-        every += jobs
-        rarer = f"{name}: rarer kinds of its jobs are left out, {left_out} or more"
-        problems += [f"{rarer}; name one by --request"] if left_out else []
-    return every, problems
-
-
-def job_keys(slots: Sequence[AdRow]) -> list[str]:
-    """Attributes of jobs that policies and Requirements may see."""
-    requests = {f"request{name}" for row in slots for name in resources_of(row)}
-    return sorted(_KEYS | seen_names(slots) | requests)
-
-
-def job_kinds_of(schedd: Any, name: str, keys: Sequence[str]) -> tuple[list[NamedAd], int]:
-    """Pending jobs by kinds, those with the most jobs first, and how many kinds are left out."""
-    jobs = []
-    for ad in daemons.grouped(schedd, "JobStatus == 1", keys, limit=MOST_ROWS):
-        if evaluated(ad, "JobUniverse") not in NO_SLOT:
-            match = _JOB_ID.match(str(ad.get("JobIds")))
-            job_id = match[1] if match else f"{ad.get('ClusterId')}.{ad.get('ProcId')}"
-            count = whole(ad.get("JobCount"), 1)
-            jobs.append(NamedAd(f"job {job_id} of {name}", row_of(ad), count))
-    jobs.sort(key=lambda kind: -kind.count)
-    return jobs[:MOST_SHAPES], len(jobs[MOST_SHAPES:])
+    return [slot for slot in slots if assets_of(slot.row)]

@@ -14,7 +14,7 @@ from sharectl.cadence.choice import (
     choose,
     knobs_of,
 )
-from sharectl.cadence.laws import cycles_held, loading_factor
+from sharectl.cadence.laws import constant, cycles_held
 
 SECONDS = st.floats(1e-3, 1e7)
 
@@ -23,7 +23,7 @@ SECONDS = st.floats(1e-3, 1e7)
 def test_bounds(run_time: float, cadence: float, cycles: int) -> None:
     """The factor is 1 at whole cycles, and from q / (q + 1) to 1 with q whole cycles in a job."""
     whole = floor(run_time / cadence)
-    factor = loading_factor(run_time, cadence)
+    factor = constant(run_time).loading(cadence)
     assert 0 < factor <= 1
     assert factor >= whole / (whole + 1) - 1e-8
     assert factor >= run_time / (run_time + cadence) * (1 - 1e-8)

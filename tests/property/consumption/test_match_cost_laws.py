@@ -14,18 +14,17 @@ ADS = st.lists(st.builds(NamedAd, st.just("ad"), st.dictionaries(NAMES, TEXTS, m
 
 
 @given(ADS, ADS)
-def test_ads_of_a_kind_do_not_differ_in_what_is_referred_to(
+def test_slots_of_a_kind_do_not_differ_in_what_is_referred_to(
     slots: list[NamedAd], jobs: list[NamedAd]
 ) -> None:
-    """Each ad is of one kind, and no expression sees attributes in which its ads differ."""
+    """Each slot is of one kind, and no expression sees attributes in which its slots differ."""
     rows = [ad.row for ad in (*slots, *jobs)]
     seen = {"requirements", "slotweight", "requestcpus"}
     for _ in range(8):
         texts = [text for row in rows for name, text in row.items() if name in seen]
         seen |= {word for text in texts for word in words_of_text(text)}
-    for ads in (slots, jobs):
-        of_ads = kinds(ads, seen_names(rows))
-        assert sorted(id(ad) for kind in of_ads for ad in kind) == sorted(map(id, ads))
-        for kind in of_ads:
-            visible = [{n: text for n, text in ad.row.items() if n in seen} for ad in kind]
-            assert visible == [visible[0]] * len(kind)
+    of_slots = kinds(slots, seen_names(rows))
+    assert sorted(id(ad) for kind in of_slots for ad in kind) == sorted(map(id, slots))
+    for kind in of_slots:
+        visible = [{n: text for n, text in ad.row.items() if n in seen} for ad in kind]
+        assert visible == [visible[0]] * len(kind)

@@ -10,33 +10,10 @@ from hypothesis import strategies as st
 from sharectl.report import series as curves
 from sharectl.report.page import Subject
 from sharectl.report.scale import axis, time_ticks
-from sharectl.report.svg import FLOOR, SPACING, TOP, apart, runs
 from sharectl.report.tables import print_table
 from sharectl.words import printable
 from tests.made_series import APRIL, page_of, series, ten_minutes
 from tests.verbs import Terminal
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 50), st.none() | st.integers(0, 9)), max_size=40),
-    st.lists(st.integers(0, 50), max_size=3),
-)
-def test_runs(points: list[tuple[int, int | None]], breaks: list[int]) -> None:
-    """Stretches keep every value that there is, in order, and none spans a break."""
-    ordered = sorted(points, key=lambda point: point[0])
-    parts = runs(ordered, breaks)
-    known = [point for point in ordered if point[1] is not None]
-    assert [point for part in parts for point in part] == known
-    assert not any(part[0][0] <= stop < part[-1][0] for part in parts for stop in breaks)
-
-
-@given(st.lists(st.floats(20, 200), min_size=1, max_size=8))
-def test_apart(wanted: list[float]) -> None:
-    """Labels that have room keep their distance and stay within the limits, in order."""
-    placed = apart(sorted(wanted))
-    distances = [after - before for before, after in zip(placed, placed[1:])]
-    assert min(distances, default=SPACING) >= SPACING - 1e-6
-    assert TOP - 1e-6 <= placed[0] <= placed[-1] <= FLOOR + 1e-6
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9))

@@ -8,15 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.consumption import priced, print_cost
 from sharectl.cli.main import main
-from sharectl.condor.ads import ad_of_long
-from sharectl.consumption.asks import MOST_SHAPES, NamedAd, job_keys, job_kinds_of, price
+from sharectl.consumption.asks import NamedAd, price
 
 SLOT = {
     "partitionableslot": "true",
@@ -45,21 +43,20 @@ JOB = {
     "requirements": "true",
 }
 JOBS = [
-    NamedAd("job 1.0 of ap-1", JOB, 2),
-    NamedAd("job 2.0 of ap-1", {**JOB, "requestcpus": "12"}),
-    NamedAd("job 1.0 of ap-2", JOB),
+    NamedAd("cpus=1", JOB),
+    NamedAd("cpus=12", {**JOB, "requestcpus": "12"}),
 ]
 
 
 def table_of(slots: Sequence[NamedAd], jobs: Sequence[NamedAd]) -> str:
     printed = io.StringIO()
-    print_cost(priced(price(slots, jobs, most=100)), printed)
+    print_cost(priced(price(slots, jobs, most=100), jobs), printed)
     return printed.getvalue()
 
 
 def test_tables(golden: Callable[[str, str], None]) -> None:
     """Figures, wording and columns; claims are counted up to a number."""
-    golden("consumption/tables.txt", f"{table_of(SLOTS, JOBS)}\n{table_of(SLOTS, [])}")
+    golden("consumption/tables.txt", table_of(SLOTS, JOBS))
 
 
 def test_names_of_ads_steer_no_terminal() -> None:
@@ -98,35 +95,3 @@ def test_a_broken_configuration_of_htcondor_is_no_price(tmp_path: Path, config: 
     )
     assert (done.returncode, done.stdout) == (78, "")
     assert "name another configuration of HTCondor in CONDOR_CONFIG" in done.stderr
-
-
-# ---- pending jobs
-
-
-class FakeSchedd:
-    """A schedd that has counted its jobs."""
-
-    def __init__(self, *rows: str) -> None:
-        self.rows = [f"{row}\nJobStatus = 1" for row in rows]
-
-    def query(
-        self, *, constraint: str, projection: Sequence[str], opts: Any, limit: int
-    ) -> list[Any]:
-        assert {constraint.split(maxsplit=1)[0].lower(), "requestcpus"} <= {*projection}
-        assert opts is not None
-        return [ad_of_long(row) for row in self.rows[:limit]]
-
-
-def test_jobs_are_told_apart_by_all_that_slots_and_matches_look_at() -> None:
-    resources = {"machineresources": '"Cpus Memory Disk GPUs Licence"'}
-    more = {"consumptioncpus": "TARGET.Factor", "start": "TARGET.Tier =!= 3"}
-    keys = set(job_keys([{**SLOT, **resources, **more}]))
-    assert keys >= {"requestgpus", "requestlicence", "tier", "factor", "jobuniverse"}
-    assert keys >= {"requestcpus", "requestmemory", "requestdisk", "requirements"}
-    assert "cmd" not in keys
-
-
-def test_kinds_that_are_left_out_are_counted() -> None:
-    rows = [f"RequestMemory = {mib}" for mib in range(MOST_SHAPES + 3)]
-    kinds, left_out = job_kinds_of(FakeSchedd(*rows), "ap-1", job_keys([SLOT]))
-    assert (len(kinds), left_out) == (MOST_SHAPES, 3)
