@@ -1,4 +1,4 @@
-"""Node jobs under real startds: slots of two kinds, and news of a node."""
+"""Node jobs under real startds: slots of two kinds, ads of the collector, and news of a node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.pool import deployed
 
 pytestmark = pytest.mark.semantics
 
-NODE, SOURCED = "wn-001.example.org", "wn-002.example.org"
+NODE, SOURCED, KNOWN = "wn-001.example.org", "wn-002.example.org", "pool@example.org"
 SOURCES = Path(__file__).parents[2] / "startd_cron"
 GRACE_SECONDS = 8
 PUBLISHED = (
@@ -120,6 +120,23 @@ def test_cores_count_by_group_in_slots_of_every_kind(box: Box) -> None:
     assert line.split(" ", 1)[1] == '"cms:5:lhcb:4:atlas:3:other:3"'
 
 
+def test_grace_begins_and_ends_between_two_runs_in_the_slot_concerned(box: Box) -> None:
+    run_jobs(box, ('"cms.x"', 8, 1), ('"cms.y"', 1, 2))
+    look_again(box)
+    ran = values(box, "t1_McGraceTime", constraint=FIRST)
+
+    def grace() -> list[str]:
+        lines = values(box, "MC_GRACE", constraint="DynamicSlot isnt true")
+        return [line.split(" ")[1] for line in sorted(lines)]
+
+    assert grace() == ["false", "false", "false", "false"]
+    box.run(["condor_rm", "-constraint", "RequestCpus == 8"], host="ap-1.example.org")
+    box.wait_until(lambda: grace()[0] == "true", "the cores that the job leaves are in grace")
+    assert grace() == ["true", "false", "false", "false"]
+    box.wait_until(lambda: grace()[0] == "false", "grace is over", GRACE_SECONDS + 20)
+    assert values(box, "t1_McGraceTime", constraint=FIRST) == ran
+
+
 SOON_SECONDS, WAIT_SECONDS = 10, 60
 PERIOD_SECONDS = 3
 """HTCondor kills a run that is not through by then, and on a busy machine it is not within 1 s."""
@@ -134,6 +151,23 @@ STARTD_CRON_JOB_CTL_KILL = True
 STARTD_CRON_JOB_CTL_RECONFIG_RERUN = True
 STARTD_CRON_LOG_NON_ZERO_EXIT = True
 """
+AD = """\
+MyType = "SharectlTarget"
+Name = "sharectl-{name}"
+t1_TargetNode = "{node}"
+t1_TargetGroups = {{"alice","cms"}}
+t1_Targetcores = {{{cap},8}}
+t1_TargetKnownGroups = "alice,cms"
+t1_TargetSequence = {now}
+t1_TargetGenerated = {now}
+t1_TargetValidUntil = {until}
+AuthenticatedIdentity = "{claimed}"
+"""
+MALLORY = {
+    "_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "CLAIMTOBE",
+    "_CONDOR_SEC_CLAIMTOBE_USER": "mallory",
+}
+NOBODY = {"_CONDOR_SEC_CLIENT_AUTHENTICATION": "NEVER"}
 BY_COLLECTOR = ("-constraint", f'PartitionableSlot && Machine == "{SOURCED}"')
 
 
@@ -153,6 +187,27 @@ def told(box: Box, attribute: str, *where: str) -> str:
 def shows(box: Box, value: str, attribute: str, *where: str) -> None:
     what = f"{attribute} = {value} {where}"
     box.wait_until(lambda: told(box, attribute, *where) == value, what, WAIT_SECONDS)
+
+
+def advertise(box: Box, now: int, name: str = "a", cap: int = 3, **person: str) -> None:
+    """Send the ad of a target for the node, as the pool's user or as somebody else."""
+    claimed = KNOWN if person else "x"
+    text = AD.format(name=name, node=SOURCED, cap=cap, now=now, until=now + 600, claimed=claimed)
+    path = box.shared_directory / "ad"
+    path.write_text(text)
+    box.run(["condor_advertise", "UPDATE_AD_GENERIC", str(path)], host=SOURCED, environment=person)
+
+
+def test_a_target_by_collector_from_its_identity_only(box: Box) -> None:
+    now = int(time.time())
+    configure(box, f"--source collector: --identity {KNOWN}")
+    shows(box, '"no-ad"', "t1_JobCtlReason")
+    advertise(box, now + 5, "b", 1, **MALLORY)
+    shows(box, '"forged"', "t1_JobCtlReason")
+    advertise(box, now + 6, "c", 1, **NOBODY)
+    advertise(box, now)
+    shows(box, "{ 3,8 }", "t1_Targetcores")
+    assert told(box, "t1_TargetSequence") == str(now)
 
 
 def test_the_collector_hears_of_news_at_once(box: Box, pool_version: Version) -> None:
