@@ -11,7 +11,7 @@ TESTS = Path(__file__).parents[1]
 FOLDERS = {"faults.md": TESTS / "pool", "threats.md": TESTS}
 """Page -> folder of the files that its rows name."""
 _TABLE = re.compile(r"^\|.*\| test \|\n\|[-|]+\n((?:\|.*\n)+)", re.MULTILINE)
-_NAME = re.compile(r'^def (test_\w+)|"(wn-\d{3})"', re.MULTILINE)
+_NAME = re.compile(r'^ *def (test_\w+)|"(wn-\d{3})"', re.MULTILINE)
 """Test, or a node that stands for a row in one."""
 
 
