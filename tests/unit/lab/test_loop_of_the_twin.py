@@ -13,7 +13,6 @@ from sharectl_lab.scenarios import file
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import read_strategies
 from sharectl_lab.study.run import Run
-from tests import laws
 
 TEXT = """
 nodes: [{name: wn, count: 8, cores: 16}]
@@ -60,7 +59,7 @@ def test_a_law_that_fails_is_in_the_note(scenario: Scenario) -> None:
     """Without it the strategy looks as one that found nothing to do."""
     run = Run(scenario, read_strategies("live")[0], 1)
     assert run.steering is not None
-    failed = Control("odd", loaded=laws.broken(None))
+    failed = Control("learned")
     run.steering.config = replace(run.steering.config, steering=SteeringConfig(failed))
     run.until(run.begin + 2 * 3600.0)
     outcome = run.outcome()
