@@ -300,7 +300,7 @@ class GroupControl:
     output_hs06: float
     """Power to move: above 0 taken from the group, below 0 given to it; 0 in the deadband."""
     law: str = "latest"
-    """One of `sharectl.control.laws.LAWS` or `LOADED`, or the name of an installed law."""
+    """One of `sharectl.control.laws.STEPS`."""
     state: Mapping[str, float] = field(default_factory=dict)
     """State for the next cycle: name with unit -> number."""
     acted: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ from sharectl.config.files import clashes, kept, written
 from sharectl.config.groups import all_groups, place_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import OBSERVE, Config
-from sharectl.control.laws import LAWS, Control
+from sharectl.control.laws import LEARNED, Control
 from sharectl.errors import ConfigError
 from sharectl.plan.nodes import ALL_NODES
 from sharectl.publish import signing
@@ -188,7 +188,7 @@ def idle(config: Config) -> Iterator[str]:
     }
     shadow = config.control.acting.shadow
     used = acting | ({shadow.law} if shadow is not None else set())
-    if config.control.acting.policy is not None and acting <= LAWS.keys():
+    if config.control.acting.policy is not None and LEARNED not in acting:
         fact = "has no effect, because no group has a law that reads it"
         yield f"control.policy: {fact}; write law: learned beside it, or remove it"
     for law in sorted({"ewma", "pid"} - used):

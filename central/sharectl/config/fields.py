@@ -204,12 +204,10 @@ def write_controlled(controlled: Controlled) -> Union[str, list[str]]:
 
 
 def _law(text: str) -> str:
-    from sharectl.config.laws import names
-    from sharectl.control.laws import LAWS, LOADED
+    from sharectl.control.laws import STEPS
 
-    # Nobody who uses these waits for a look at all packages.
-    if text not in LAWS and text not in LOADED and text not in names():
-        raise WrongError(f"{quoted(text)} is invalid; write one of {', '.join(names())}")
+    if text not in STEPS:
+        raise WrongError(f"{quoted(text)} is invalid; write one of {', '.join(STEPS)}")
     return text
 
 
@@ -336,7 +334,7 @@ NOTATIONS: dict[str, Notation] = {
     "nodes": Notation(
         "pattern, list of patterns, share, constraint", read_controlled, write_controlled
     ),
-    "law": Notation("`latest`, `ewma`, `pid`, `learned`, installed law", _law),
+    "law": Notation("`latest`, `ewma`, `pid`, `learned`", _law),
     "metrics file": Notation("path, `*.prom`", _metrics_file, str),
     "pool check": Notation("check", _pool_check),
     "daemon": Notation("host name or address", _daemon),

@@ -12,8 +12,8 @@ the output is not the sum of the three terms, the integral moves towards the val
 it so, with the time constant ``integral_seconds``. Clamping would keep an old integral for as long
 as the bound, a lack of work or the deadband acts.
 
-Other laws are installed beside sharectl, or read a policy from a file: `LawStep`. `fenced` bounds
-them and takes their failures, so that none stops a cycle.
+*learned* acts by a policy, which is data: `sharectl.control.learned`. Without a sound one it moves
+nothing and stops no cycle.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from math import exp, fsum, inf, isfinite
-from numbers import Real
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 from sharectl.settings import setting
 from sharectl.times import CRON_PERIOD_SECONDS
-from sharectl.words import printable
 
 MOST_HS06 = 1e15
 """No power, error or state is larger than this: beyond it a number is broken."""
@@ -53,9 +51,9 @@ LAWS = {
 
 LEARNED = "learned"
 LOADED = {LEARNED: "acts by the policy of a file (control.policy), which `sharectl learn` wrote"}
-"""Laws of sharectl that are loaded when a configuration names them, as installed ones are."""
+"""The law that a file completes."""
 
-REMEMBERING = frozenset({"ewma", "pid"})
+REMEMBERING = frozenset({"ewma", "pid", LEARNED})
 """Laws that act on earlier errors too: those must not remember what was nobody's loss."""
 
 
@@ -92,11 +90,6 @@ class Move(NamedTuple):
     """Codes of what bounded or changed the output, in order."""
     problem: str = ""
     """Failure of the law; empty if it did not fail."""
-
-
-LawStep = Callable[[Mapping[str, float], Reading, float], Move]
-"""Step of a law that is loaded: its state after the last complete cycle, the reading, and the
-seconds between them. Codes and problem of the move that it returns are ignored."""
 
 
 def beyond(value_hs06: float, deadband_hs06: float) -> float:
@@ -210,7 +203,8 @@ class Shadow:
     """As `control.law`."""
     policy: Optional[Path] = setting(None)
     """As `control.policy`."""
-    loaded: Optional[LawStep] = None
+    loaded: object = None
+    """As `Control.loaded`."""
 
 
 @dataclass(frozen=True)
@@ -219,29 +213,40 @@ class Control:
 
     law: str = setting("latest", kind="law", choices=tuple(LAWS))
     """Error acted on: `latest`, of this cycle; `ewma`, its average; `pid`, with integral and
-    derivative; `learned`, by a policy; or an installed law (docs/control.md)."""
+    derivative; `learned`, by a policy (docs/control.md)."""
     ewma: Ewma = setting(Ewma())
     """Parameters of `ewma`."""
     pid: Pid = setting(Pid())
     """Parameters of `pid`."""
     policy: Optional[Path] = setting(None)
-    """File of `learned`, or of an installed law."""
+    """File of `learned`."""
     shadow: Optional[Shadow] = setting(None)
     """Law that is tried beside the one that acts: cycles record its output, and nothing follows it;
     null: none."""
-    loaded: Optional[LawStep] = None
-    """Step of a law that is not in `STEPS`."""
+    loaded: object = None
+    """`sharectl.control.learned.Policy` of `learned`, or words that say why there is none."""
 
-    @property
-    def remembers(self) -> bool:
-        """True if the law acts on earlier errors too, or may do so."""
-        return self.law in REMEMBERING or self.loaded is not None
+
+def by_policy(
+    control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float
+) -> Move:
+    """Answer of the policy, of at most ``reading.most_hs06``; without a policy, 0 and no state."""
+    from sharectl.control.learned import Policy, learned  # noqa: PLC0415 - few pools have one
+
+    if not isinstance(control.loaded, Policy):
+        problem = f"law {LEARNED}: {control.loaded or 'its policy is not read'}"
+        return Move({}, 0.0, ("law-failed",), problem)
+    move = learned(control.loaded, state, reading, dt_seconds)
+    output_hs06 = limited(move.output_hs06, reading.most_hs06)
+    acted = ("output-limit",) if output_hs06 != move.output_hs06 else ()
+    return Move(move.state, output_hs06, acted)
 
 
 STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Move]] = {
     "latest": lambda _control, _state, reading, _dt: Move({}, reading.error_hs06),
     "ewma": ewma,
     "pid": pid,
+    LEARNED: by_policy,
 }
 """Name of a law -> the law."""
 
@@ -261,78 +266,9 @@ def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seco
     )
     dt_seconds = max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0
     inside = abs(reading.error_hs06) <= reading.deadband_hs06 > 0
-    move = STEPS.get(control.law, fenced)(control, state, sound, dt_seconds)
-    is_shut = inside and control.law not in STEPS
+    move = STEPS[control.law](control, state, sound, dt_seconds)
+    is_shut = inside and control.law == LEARNED
     output_hs06 = 0.0 if is_shut else beyond(move.output_hs06, reading.deadband_hs06)
     if output_hs06 != move.output_hs06 or (inside and output_hs06 == 0 != reading.error_hs06):
         return move._replace(output_hs06=output_hs06, acted=(*move.acted, "deadband"))
     return move
-
-
-# ---- laws of others
-
-MOST_STATE = 100
-"""Numbers that a loaded law may keep for a group, and characters of the name of one."""
-_MOST_WORDS = 200
-
-
-def fenced(
-    control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float
-) -> Move:
-    """Answer of a loaded law, of at most ``reading.most_hs06``; after a failure, 0 and no state.
-
-    Names of its state begin with ``NAME.`` of the law: it gets and sets no other numbers.
-    """
-    before = within(state, f"{control.law}.")
-    try:
-        if control.loaded is None:
-            raise ValueError("it is not loaded")  # noqa: TRY301 - a failure as any other
-        after, wanted_hs06 = checked(control.loaded(before, reading, dt_seconds))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a stranger's code may raise anything
-        return Move({}, 0.0, ("law-failed",), f"law {control.law}: {words_of(error)}")
-    output_hs06 = limited(wanted_hs06, reading.most_hs06)
-    acted = ("output-limit",) if output_hs06 != wanted_hs06 else ()
-    state = {f"{control.law}.{key}": number for key, number in after.items()}
-    return Move(state, output_hs06, acted)
-
-
-def within(state: Mapping[str, float], prefix: str) -> dict[str, float]:
-    """Finite numbers whose names begin with ``prefix``, under their names without it."""
-    return {
-        name[len(prefix) :]: number
-        for name, number in state.items()
-        if name.startswith(prefix) and isfinite(number)
-    }
-
-
-def checked(move: Any) -> tuple[dict[str, float], float]:
-    """State and output, HS06, of what a loaded law returned. Raises ValueError."""
-    if not isinstance(move, Move):
-        raise ValueError(f"it returned {type(move).__name__}, not a Move")  # noqa: TRY004 - as others
-    after: Any = move.state
-    if not isinstance(after, Mapping) or not all(map(_is_name, after)) or len(after) > MOST_STATE:
-        raise ValueError(f"its state is not a mapping of at most {MOST_STATE} names to numbers")
-    state = {key: _number(number, key) for key, number in after.items()}
-    return state, _number(move.output_hs06, "output_hs06")
-
-
-def _is_name(key: Any) -> bool:
-    return isinstance(key, str) and key.isprintable() and len(key) <= MOST_STATE
-
-
-def _number(value: Any, name: str) -> float:
-    number = inf if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    if not abs(number) <= MOST_HS06:
-        raise ValueError(f"{name} is {words_of(value)}, not a finite number")
-    return number
-
-
-def words_of(thing: object) -> str:
-    """An error or a value of a stranger, on one line; its class where it has no text."""
-    kind = type(thing).__name__
-    try:
-        text = printable(thing, _MOST_WORDS)
-    except Exception:  # noqa: BLE001 - its text is a stranger's code too
-        return kind
-    is_failure = isinstance(thing, BaseException) and not isinstance(thing, ValueError)
-    return f"{kind}: {text}" if is_failure else text

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from math import fsum, isfinite
 
 from sharectl.control.laws import (
     GAP_SECONDS,
+    LEARNED,
+    MOST_HS06,
     YEAR_SECONDS,
-    LawStep,
     Move,
     Reading,
     limited,
@@ -38,7 +38,7 @@ FEATURES = {
 """Feature -> its meaning. The scale is `Reading.most_hs06`."""
 
 MOST_WEIGHT = 1000.0
-_MEAN, _ERROR = "mean_ratio", "error_ratio"
+_MEAN, _ERROR = f"{LEARNED}.mean_ratio", f"{LEARNED}.error_ratio"
 
 
 @dataclass(frozen=True)
@@ -89,17 +89,12 @@ def faults(policy: Policy) -> list[str]:
     return problems
 
 
-def law_of(policy: Policy) -> LawStep:
-    """Law that acts by ``policy``."""
-    return partial(learned, policy)
-
-
 def learned(
     policy: Policy, state: Mapping[str, float], reading: Reading, dt_seconds: float
 ) -> Move:
-    """Output of the policy, not bounded."""
+    """Output of the policy: a finite number, not bounded by ``reading.most_hs06``."""
     scale = reading.most_hs06
-    if not scale > 0:
+    if not 0 < scale <= MOST_HS06:
         return Move({}, 0.0)
     values, after = features(policy.half_life_seconds, state, reading, dt_seconds)
     pairs = zip(policy.features, policy.weights)
@@ -111,7 +106,7 @@ def features(
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Values of `FEATURES`, without average and trend after a gap, and the next cycle's state."""
     scale, cores = reading.most_hs06, max(reading.pool_cores, 1)
-    error = reading.error_hs06 / scale
+    error = limited(reading.error_hs06 / scale, MOST_HS06)
     before = own_state(state, (_MEAN, _ERROR)) if 0 < dt_seconds <= GAP_SECONDS else None
     mean, trend = error, 0.0
     if before is not None:
@@ -126,7 +121,7 @@ def features(
         "error": error,
         "mean": mean,
         "trend": trend,
-        "setpoint": reading.setpoint_hs06 / scale,
+        "setpoint": limited(reading.setpoint_hs06 / scale, MOST_HS06),
         "single": single,
         "multi": multi,
         "idle": idle,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import Optional
 
-from sharectl.control.laws import BOUNDED, Control, Move, Reading, own_state, step, within
+from sharectl.control.laws import BOUNDED, REMEMBERING, Control, Move, Reading, own_state, step
 from sharectl.control.setpoints import ACCOUNT, MOVED, Entitlement, entitlements
 from sharectl.model import GroupControl, ShadowMove, Snapshot
 from sharectl.shares.errors import group_errors, usage_by_group
@@ -95,7 +95,11 @@ def steer(
         state, shadow = dict(move.state), None
         if law.shadow is not None:
             beside = replace(law, law=law.shadow.law, loaded=law.shadow.loaded)
-            kept = within(states[group], SHADOW)
+            kept = {
+                name[len(SHADOW) :]: number
+                for name, number in states[group].items()
+                if name.startswith(SHADOW)
+            }
             tried = _moved(beside, kept, reading, dt_seconds[group], contested=due.contested)
             state.update((f"{SHADOW}{name}", number) for name, number in tried.state.items())
             shadow = ShadowMove(beside.law, tried.output_hs06, tried.acted, tried.problem)
@@ -126,7 +130,7 @@ def _moved(
     contested: bool,
 ) -> Move:
     """Answer of a law, which remembers no error that was nobody's loss."""
-    if contested or reading.error_hs06 == 0 or not control.remembers:
+    if contested or reading.error_hs06 == 0 or control.law not in REMEMBERING:
         return step(control, state, reading, dt_seconds)
     code = "no-demand" if reading.error_hs06 < 0 else "no-claimant"
     move = step(control, state, replace(reading, error_hs06=0.0), dt_seconds)

@@ -51,8 +51,5 @@ CODES = {family: codes for family, (_, codes) in _FAMILIES.items()}
 
 
 def says(family: str, code: str) -> str:
-    """Sentence of a code; one that is of no table is of another version, or an installed law."""
-    if code in CODES[family]:
-        return CODES[family][code]
-    of_other_version = "a code that this version of sharectl does not know"
-    return "an installed law" if family == "law" else of_other_version
+    """Sentence of a code; one that is of no table is of another version."""
+    return CODES[family].get(code, "a code that this version of sharectl does not know")

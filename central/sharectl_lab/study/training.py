@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Callable, NamedTuple
 
 from sharectl.control.laws import Control
-from sharectl.control.learned import FEATURES, Policy, Training, law_of
+from sharectl.control.learned import FEATURES, Policy, Training
 from sharectl.errors import InputError
 from sharectl.model import OTHER
 from sharectl.shares.errors import shortfalls_hs06
@@ -113,7 +113,7 @@ def with_idle(case: Case, _progress: Progress) -> Case:
 
 def score(case: Case, weights: Weights, _progress: Progress) -> float:
     """Mean reward of a policy; only cores idle beyond those without sharectl count."""
-    control = Control("learned", loaded=law_of(policy_of(weights)))
+    control = Control("learned", loaded=policy_of(weights))
     steps = steps_of(case.episode, case.seed, control)
     return fmean(step.reward for step in steps) + case.idle_ratio
 

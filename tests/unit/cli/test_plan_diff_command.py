@@ -1,9 +1,11 @@
-"""``sharectl plan --diff`` beside what is published."""
+"""``sharectl plan --diff``, and warnings of shadows that fail."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Optional
 
@@ -15,8 +17,25 @@ from sharectl.publish.state import StateFile
 from tests.fakes import NOW
 from tests.unit.cli.conftest import Run
 
+Plan = Callable[..., tuple[int, str, str]]
 STOOD = Standing(Target("cn-1", "alice", 56, "cms", 8), NOW - 60)
 GONE = Standing(Target("cn-9", "alice", 0, "cms", 8), NOW - 60)
+
+
+@pytest.fixture
+def plan(run: Run, jobs: Path) -> Plan:
+    """Run ``sharectl plan`` on a list of jobs: exit code, output and errors."""
+    os.utime(jobs, (NOW, NOW))
+    return partial(run, "plan", "--jobs", jobs)
+
+
+def diff(plan: Plan, *words: object) -> tuple[str, dict[str, int]]:
+    """Words for the other plan, and counts by kind of change."""
+    code, out, err = plan("--json", *words)
+    assert code == 0, err
+    content = json.loads(out)
+    assert (content["kind"], content["schema_version"]) == ("plan_diff", 1)
+    return content["beside"], {kind: count for kind, count in content["counts"].items() if count}
 
 
 @pytest.mark.parametrize(
@@ -28,8 +47,7 @@ GONE = Standing(Target("cn-9", "alice", 0, "cms", 8), NOW - 60)
     ],
 )
 def test_beside_targets_that_stand(
-    run: Run,
-    jobs: Path,
+    plan: Plan,
     tmp_path: Path,
     standing: Optional[tuple[Standing, ...]],
     until: int,
@@ -39,10 +57,18 @@ def test_beside_targets_that_stand(
     if standing is not None:
         state = State(sequence=7, standing=standing, standing_until=until)
         StateFile(tmp_path / "state.json").save(state)
-    os.utime(jobs, (NOW, NOW))
-    code, out, err = run("plan", "--jobs", jobs, "--json", "--diff")
-    assert code == 0, err
-    content = json.loads(out)
-    assert (content["kind"], content["schema_version"]) == ("plan_diff", 1)
-    assert beside in content["beside"]
-    assert {kind: count for kind, count in content["counts"].items() if count} == counts
+    words, kinds = diff(plan, "--diff")
+    assert beside in words
+    assert kinds == counts
+
+
+def test_a_failed_shadow_is_a_warning(plan: Plan, tmp_path: Path) -> None:
+    with (tmp_path / "sharectl.yaml").open("a") as file:
+        file.write("control: {shadow: {law: learned}}\n")
+    warnings = json.loads(plan("--json")[1])["warnings"]
+    kinds = ("shadow law learned", "it steers nothing")
+    failed = [line for line in warnings if all(words in line for words in kinds)]
+    assert len(failed) >= 2
+    for how in ((), ("--diff",)):
+        err = plan(*how)[2]
+        assert [line for line in failed if line not in err] == []

@@ -16,9 +16,9 @@ from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source, Target
 from sharectl.plan.plan import decide
 from sharectl.plan.records import CycleRecord, HeldJobs, NodeRecord
-from tests import laws
 from tests.fakes import NOW
 from tests.ledgers import BEGUN, PERIOD_SECONDS, busy, law, write
+from tests.policies import HALF
 from tests.unit.explain.conftest import Run, configured
 
 
@@ -213,12 +213,12 @@ def test_names_of_outside_origin_steer_no_terminal(run: Run, tmp_path: Path) -> 
 
 
 def test_a_failed_law_and_a_shadow_are_shown(run: Run, tmp_path: Path) -> None:
-    shadow = Shadow("half", loaded=laws.half(None))
-    control = Control("odd", loaded=laws.broken(None), shadow=shadow)
+    shadow = Shadow("learned", loaded=HALF)
+    control = Control("learned", loaded="no such file", shadow=shadow)
     write(tmp_path, replace(law(), steering=SteeringConfig(control)), [busy(0)])
     shown = run("explain", "group", "cms", "--json").json
     assert [code["code"] for code in shown["acted"]] == ["law-failed"]
-    assert shown["problem"].startswith("law odd: ZeroDivisionError")
-    assert (shown["shadow"]["law"], shown["shadow"]["problem"]) == ("half", "")
+    assert shown["problem"] == "law learned: no such file"
+    assert (shown["shadow"]["law"], shown["shadow"]["problem"]) == ("learned", "")
     words = run("explain", "group", "cms").words
     assert all(f" {label} " in words for label in ("problem", "shadow"))

@@ -14,8 +14,8 @@ from sharectl.model import Snapshot, Source
 from sharectl.plan.records import CycleRecord
 from sharectl.report import plans
 from tests.fakes import NOW
-from tests.laws import write_policy
 from tests.ledgers import PERIOD_SECONDS, busy, law, write
+from tests.policies import write_policy
 from tests.unit.explain.conftest import CYCLES, Run
 
 

@@ -14,7 +14,7 @@ import pytest
 from sharectl.cli.main import main
 from sharectl.config.laws import with_laws
 from sharectl.control.laws import Control
-from sharectl.control.learned import FEATURES, law_of
+from sharectl.control.learned import FEATURES
 from sharectl.control.steering import SteeringConfig
 from sharectl_lab.scenarios.file import load, parse
 from sharectl_lab.scenarios.strategies import Strategy, read_strategies
@@ -98,7 +98,7 @@ def test_a_policy_that_is_worse_than_latest_is_not_written() -> None:
 
 def test_a_step_has_the_stated_reward(episode: Episode) -> None:
     assert StepFigures(0.5, 0.25, 0.1).reward == pytest.approx(-(0.5 + 0.25 + 0.02 * 0.1))
-    steps = steps_of(episode, 1, Control("learned", loaded=law_of(policy_of(START))))
+    steps = steps_of(episode, 1, Control("learned", loaded=policy_of(START)))
     assert len(steps) == HOURS * 12 - 1
     assert any(step.churn_ratio > 0 for step in steps)
     assert any(step.shortfall_ratio > 0 for step in steps)
@@ -112,7 +112,7 @@ def test_the_score_is_the_shortfall_and_the_idle_cores_beyond_those_without_shar
     weights = (0.0,) * len(FEATURES)
     nothing = figures_of(simulate(bare.scenario, Strategy("", name="nothing"), 1))
     assert nothing.shortfall_mean_ratio > 0.1
-    steps = steps_of(bare, 1, Control("learned", loaded=law_of(policy_of(weights))))
+    steps = steps_of(bare, 1, Control("learned", loaded=policy_of(weights)))
     mean = fmean(step.shortfall_ratio for step in steps)
     assert mean == pytest.approx(nothing.shortfall_mean_ratio, abs=0.01)
     case = with_idle(Case(bare, 1), print)

@@ -11,7 +11,6 @@ from sharectl_lab.scenarios import file
 from sharectl_lab.scenarios.strategies import USUAL, read_strategies
 from sharectl_lab.study.run import Run, simulate
 from sharectl_lab.twin.answers import figures_of
-from tests import laws
 from tests.simulated import SMALL
 
 
@@ -49,7 +48,7 @@ def test_a_law_that_fails_is_in_the_note() -> None:
     """Without it the strategy looks as one that found nothing to do."""
     run = Run(file.parse(SMALL, "two-nodes"), read_strategies("live")[0], 1)
     assert run.steering is not None
-    failed = Control("odd", loaded=laws.broken(None))
+    failed = Control("learned")
     run.steering.config = replace(run.steering.config, steering=SteeringConfig(failed))
     run.until(run.begin + 3600.0)
     outcome = run.outcome()

@@ -10,7 +10,7 @@ import pytest
 
 from sharectl_lab.study import trial
 from sharectl_lab.study.tuning import Score, Task
-from tests.laws import write_policy
+from tests.policies import write_policy
 from tests.simulated import SMALL
 from tests.verbs import Ended, run
 

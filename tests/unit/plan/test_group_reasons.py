@@ -12,7 +12,6 @@ from sharectl.cycle.record import record_of
 from sharectl.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
 from sharectl.plan.records import GROUP_REASONS, GroupReason, group_reasons
-from tests import laws
 from tests.fakes import NOW, running, snapshot
 
 FULL = [running(f"wn-{n}", "alice", 1, 64) for n in range(4)]
@@ -70,7 +69,7 @@ def test_cores_that_no_job_took_are_the_reason(code: str) -> None:
 NOT_PLACEABLE = replace(snapshot(FULL), pending=(PendingJobs("cms", 8, 9, placeable=False),))
 HELD = [running("wn-1", "alice", 1, 64), running("wn-2", "cms", 1, 30)]
 NOT_STEERED = snapshot(HELD, {("lhcb", 8): 9}, uncontrolled=["wn-1"])
-FAILED = Control("odd", loaded=laws.broken(None))
+FAILED = Control("learned")
 NESTED = replace(CONFIG, pledge_hs06={"alice": 1.0, "cms.prod": 1.0}, own_hs06={"cms": 0.1})
 ODD_GIVER, ODD_TAKER = (
     replace(CONFIG, steering=SteeringConfig(by_group={group: FAILED})) for group in ("alice", "cms")
