@@ -24,6 +24,7 @@ LEAST = {
     "explain node name": "wn-0",
     "reason": "cooling",
     "over": "control.law=latest",
+    "request": "cpus=1",
 }
 """Argument of a verb -> a value that it takes; that of others is 1."""
 
