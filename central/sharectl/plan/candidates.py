@@ -57,8 +57,9 @@ def waiting_jobs(pending: Iterable[PendingJobs], groups: Collection[str]) -> dic
     return dict(waiting)
 
 
-LEAST_MEMORY_RATIO = 0.25
-"""Part of its value that a target keeps whatever memory its jobs take: their group is due too."""
+LEAST_MEMORY_RATIO, MOST_MEMORY_RATIO = 0.25, 2.0
+"""Factors of a target's value for the memory that its jobs take, or set free. Never 0: groups whose
+jobs need much memory are due their share too."""
 
 
 def single_core_ratio(deficit_hs06: Mapping[str, float], waiting: Iterable[Kind]) -> float:
@@ -111,7 +112,7 @@ def option_of(
         wait = Wait(wait.seconds, 0.0)
     if least_mib:
         stranded = here.stranded_cores(group, due, least_mib * jobs)
-        value *= min(2.0, max(LEAST_MEMORY_RATIO, 1 - stranded / cores))
+        value *= min(MOST_MEMORY_RATIO, max(LEAST_MEMORY_RATIO, 1 - stranded / cores))
     return Option(
         here.node.name,
         *place,

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from sharectl.control.laws import (
     AVERAGE,
     GAP_SECONDS,
+    INTEGRAL,
     LAWS,
     MOST_HS06,
+    SLOPE,
     WEIGHT_BEFORE,
     Control,
     Ewma,
@@ -29,6 +31,7 @@ MOST = 1000.0
 
 powers = st.floats(-2000, 2000)
 intervals = st.floats(1, 20000)
+counted = st.floats(1, GAP_SECONDS)
 pids = st.builds(
     Pid,
     gain=st.floats(0.1, 10),
@@ -40,6 +43,7 @@ controls = st.builds(Control, st.sampled_from(tuple(LAWS)), averages, pids)
 readings = st.builds(Reading, powers, powers, st.sampled_from((0.0, 50.0)), st.just(MOST))
 Past = Sequence[tuple[Reading, float]]
 pasts = st.lists(st.tuples(readings, intervals), max_size=8)
+lived = st.lists(st.tuples(readings, intervals), min_size=1, max_size=8)
 
 
 def after(control: Control, past: Past, state: Mapping[str, float] = {}) -> Move:
@@ -122,6 +126,59 @@ def test_a_fresh_controller_does_not_kick(control: Control, now: Reading, dt: fl
     bounded = wanted if control.law != "pid" else max(-MOST, min(wanted, MOST))
     output = step(control, {}, now, dt).output_hs06
     assert output == (bounded if min(abs(bounded), abs(now.error_hs06)) > now.deadband_hs06 else 0)
+
+
+@given(
+    pids,
+    st.floats(0, 300),
+    st.lists(st.tuples(st.floats(1, 2000), powers, counted), min_size=1, max_size=8),
+    counted,
+    st.floats(0.01, 0.99),
+    st.sampled_from((-1, 1)),
+)
+def test_without_a_bound_pid_does_not_know_how_often_it_looked(
+    pid: Pid,
+    derivative: float,
+    past: list[tuple[float, float, float]],
+    dt: float,
+    part: float,
+    sign: int,
+) -> None:
+    """With the same error and an even change of the power, a look more changes nothing.
+
+    Errors are of one sign, so that only a power that changes fast makes the output be against them:
+    then the slope is the same.
+    """
+    wide = replace(pid, derivative_seconds=derivative)
+    control = Control("pid", pid=wide)
+    seen = [(Reading(sign * error, power), seconds) for error, power, seconds in past]
+    said = after(control, seen)
+    now = seen[0][0]
+    start = seen[-1][0].power_hs06
+    half = replace(now, power_hs06=start + part * (now.power_hs06 - start))
+    once = step(control, said.state, now, dt)
+    first = step(control, said.state, half, part * dt)
+    twice = step(control, first.state, now, (1 - part) * dt)
+    assert isclose(once.state[SLOPE], twice.state[SLOPE], rel_tol=1e-6, abs_tol=1e-6)
+    if not {*once.acted, *first.acted, *twice.acted}:
+        assert isclose(once.state[INTEGRAL], twice.state[INTEGRAL], rel_tol=1e-6, abs_tol=1e-3)
+        assert isclose(once.output_hs06, twice.output_hs06, rel_tol=1e-6, abs_tol=1e-3)
+
+
+@given(pids, pasts, readings, st.floats(0.1, 10), st.floats(0, 5000), st.floats(60, 1e6))
+def test_other_parameters_do_not_kick(
+    pid: Pid, past: Past, now: Reading, gain: float, derivative: float, integral: float
+) -> None:
+    """At once after other parameters the output of `pid` is the same, unless it is bounded."""
+    before = Control("pid", pid=replace(pid, integral_seconds=pid.integral_seconds or 60.0))
+    other = replace(before.pid, gain=gain, derivative_seconds=derivative, integral_seconds=integral)
+    past = [(replace(one, deadband_hs06=0.0), dt) for one, dt in [*past, (now, 60.0)]]
+    said = after(before, past)
+    changed = step(Control("pid", pid=other), said.state, past[-1][0], 1e-6)
+    bounded = {"output-limit", "against-error"} & {*said.acted, *changed.acted}
+    if not bounded and max(abs(said.state[INTEGRAL]), abs(changed.state[INTEGRAL])) < MOST:
+        unchanged = step(before, said.state, past[-1][0], 1e-6)
+        assert isclose(changed.output_hs06, unchanged.output_hs06, rel_tol=1e-3, abs_tol=1e-2)
 
 
 @given(controls, pasts, readings)

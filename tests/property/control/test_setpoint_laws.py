@@ -102,9 +102,9 @@ def test_errors_sum_to_zero_in_shares_of_what_is_in_use(
     """With `in_use` the controllers' errors sum to zero, also when groups lend."""
     lending = Entitlement("in_use", Loans(dict.fromkeys(GROUPS, 300.0), {"cms": 50.0}))
     for config in (SEED, SteeringConfig(entitlement=lending)):
-        said = steer(pledge, 0.0, config, {}, taken, NOW)
-        total = fsum(one.error.usage.power_hs06 for one in said)
-        assert isclose(fsum(one.control_error_hs06 for one in said), 0, abs_tol=1e-9 * (1 + total))
+        moves = steer(pledge, 0.0, config, {}, taken, NOW)
+        total = fsum(one.error.usage.power_hs06 for one in moves)
+        assert isclose(fsum(one.control_error_hs06 for one in moves), 0, abs_tol=1e-9 * (1 + total))
 
 
 laws = st.builds(
@@ -124,10 +124,10 @@ def test_without_work_nothing_is_built_up(
     kept: dict[str, Mapping[str, float]] = {}
     now = float(NOW)
     for dt in dts:
-        said = steer(pledge, 0.0, SteeringConfig(law), kept, idle, int(now))
+        moves = steer(pledge, 0.0, SteeringConfig(law), kept, idle, int(now))
         if law.law in REMEMBERING:
-            assert [one.output_hs06 for one in said] == [0.0] * len(GROUPS)
-        kept = {row.group: row.state for row in said}
+            assert [one.output_hs06 for one in moves] == [0.0] * len(GROUPS)
+        kept = {row.group: row.state for row in moves}
         now += dt
     busy = replace(taken, pending=tuple(PendingJobs(group, 8, 100) for group in GROUPS))
     then = steer(pledge, 0.0, SteeringConfig(Control("latest")), {}, busy, int(now))

@@ -60,7 +60,7 @@ mutated = st.tuples(st.integers(0, len(SIGNED)), st.integers(0, 40), st.binary(m
 def test_a_text_is_read_and_believed_by_those_who_have_its_key(
     plan: Plan, pool: Optional[str], keys: Keys
 ) -> None:
-    """What nodes find is the plan; problem_of(signed with k, keys) is None if k is among keys."""
+    """Nodes find the plan; problem_of(signed with k, keys) is None if k is among keys."""
     content = sharectl_file.render(plan, Seal(pool, keys)).encode()
     read = sharectl_file.parse_text(content, "F")
     assert (read.targets, read.pool, read.sequence) == (len(plan.targets), pool, plan.sequence)

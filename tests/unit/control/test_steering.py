@@ -35,8 +35,8 @@ CMS_WAITS = {("cms", 8): 100}
 ONE = {("cms", 8): 1}
 
 
-def acted(said: tuple[GroupControl, ...]) -> dict[str, tuple[str, ...]]:
-    return {row.group: row.acted for row in said}
+def acted(moves: tuple[GroupControl, ...]) -> dict[str, tuple[str, ...]]:
+    return {row.group: row.acted for row in moves}
 
 
 def cycles(
@@ -45,15 +45,15 @@ def cycles(
     kept: Mapping[str, Mapping[str, float]] = {},
     start: int = NOW,
 ) -> list[tuple[GroupControl, ...]]:
-    said = []
+    moves = []
     for number, look in enumerate(looks):
-        said.append(steer(PLEDGES, 0.0, config, kept, look, start + CYCLE * number))
-        kept = {row.group: row.state for row in said[-1]}
-    return said
+        moves.append(steer(PLEDGES, 0.0, config, kept, look, start + CYCLE * number))
+        kept = {row.group: row.state for row in moves[-1]}
+    return moves
 
 
-def setpoints(said: tuple[GroupControl, ...]) -> list[float]:
-    return [round(row.setpoint_hs06, 6) for row in said]
+def setpoints(moves: tuple[GroupControl, ...]) -> list[float]:
+    return [round(row.setpoint_hs06, 6) for row in moves]
 
 
 def test_setpoints_by_mode() -> None:
@@ -120,8 +120,8 @@ def test_a_lack_inside_the_deadband_is_nobodys_loss() -> None:
     """Cms waits and is 300 HS06 under: alice causes a loss only if that is beyond the deadband."""
     look = snapshot(ALICE_HAS_ALL, CMS_WAITS)
     for deadband_hs06, codes in ((200.0, ()), (300.0, ("no-claimant",))):
-        said = steer(PLEDGES, deadband_hs06, SteeringConfig(PID), {}, look, NOW)
-        assert acted(said)["alice"] == codes
+        moves = steer(PLEDGES, deadband_hs06, SteeringConfig(PID), {}, look, NOW)
+        assert acted(moves)["alice"] == codes
 
 
 PID = Control("pid", pid=Pid(gain=1.0, integral_seconds=1000.0))
@@ -141,8 +141,8 @@ PID = Control("pid", pid=Pid(gain=1.0, integral_seconds=1000.0))
 )
 def test_what_acted_is_said(reading: Reading, dt_seconds: float, code: str) -> None:
     state = step(PID, {}, Reading(100, 0), 0).state
-    said = step(PID, step(PID, state, Reading(100, 0), 500).state, reading, dt_seconds)
-    assert said.acted == (code,)
+    moves = step(PID, step(PID, state, Reading(100, 0), 500).state, reading, dt_seconds)
+    assert moves.acted == (code,)
     assert code in ACTED
 
 

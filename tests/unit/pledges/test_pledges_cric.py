@@ -47,6 +47,22 @@ def test_an_answer_has_pledges_or_a_problem(listing: Listing) -> None:
     listing("pledges/cric.txt", outcome, 24)
 
 
+def test_all_problems_of_an_answer_are_named_at_once_up_to_a_bound() -> None:
+    vos = [f"vo{number}" for number in range(30)]
+    quarters = {"2026": {"Q3": {vo: {"CPU": -1} for vo in vos}}}
+    content = json.dumps({"X": {"pledges": quarters}, "Y": {"pledges": quarters}})
+
+    def problems(*federations: str, most: int) -> list[str]:
+        with pytest.raises(InputError) as raised:
+            promised(content, federations, vos[:most], Period(2026, 3))
+        return [problem.partition(":")[0] for problem in raised.value.problems]
+
+    of_vos = [f"CRIC.{name}.pledges.2026.Q3.{vo}.CPU" for name in "XY" for vo in vos[:3]]
+    assert problems("X", "Z", "Y", most=3) == [*of_vos[:3], "CRIC", *of_vos[3:]]
+    many = problems("X", most=30)
+    assert (len(many), many[-1]) == (11, "… and 20 more problems")
+
+
 # ---- a server
 
 
@@ -254,6 +270,13 @@ def test_a_server_that_is_gone_or_not_the_one_that_is_trusted(
     assert source.look().hs06["cms"] == 87100
     source.changed(proxy="http://127.0.0.1:1")
     assert "refused" in source.look(refresh=True).warnings[0]
+
+
+def test_a_copy_that_cannot_be_kept_is_said(source: Source) -> None:
+    source.copy_file = source.copy_file / "none" / "x"
+    pledged = source.look()
+    assert pledged.hs06["cms"] == 87100
+    assert "the copy of the pledges is not kept" in pledged.warnings[0]
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"schema_version": 0}', {"asked_at": "x"}])

@@ -126,3 +126,18 @@ def test_a_state_that_could_not_be_read_again_is_not_written(tmp_path: Path, bef
         StateFile(path).save(replace(STATE, controllers={"cms": {"average_hs06": float("nan")}}))
     assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
     assert path.read_bytes() == before
+
+
+def test_a_folder_of_its_name_is_renamed_and_a_link_is_not(tmp_path: Path) -> None:
+    """A folder stands for files of others, of which the kernel makes no hard links."""
+    path = tmp_path / "state.json"
+    path.symlink_to(path)
+    with pytest.raises(StateError, match="give this user the right"):
+        StateFile(path).save(State(8))
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(StateError, match="moved to"):
+        StateFile(path).save(State(8))
+    assert StateFile(path).load() == State(8)
+    assert [file.is_dir() for file in tmp_path.glob("state.json.broken-*")] == [True]
