@@ -10,10 +10,8 @@ from typing import Any
 
 from sharectl.config import laws
 from sharectl.config.files import clashes, kept, written
-from sharectl.config.groups import all_groups, place_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import OBSERVE, Config
-from sharectl.control.laws import LEARNED, Control
 from sharectl.errors import ConfigError
 from sharectl.plan.nodes import ALL_NODES
 from sharectl.publish import signing
@@ -37,7 +35,7 @@ def findings(config: Config, file: Path) -> tuple[list[str], list[str]]:
     problems, unknown = unusable(config, file)
     return (
         [*problems, *protected(config, unit)],
-        [*unknown, *absent(config, unit), *advice(config), *unlimited(config), *idle(config)],
+        [*unknown, *absent(config, unit), *advice(config), *unlimited(config)],
     )
 
 
@@ -165,33 +163,3 @@ def unlimited(config: Config) -> Iterator[str]:
             "nodes.controlled: all nodes, and no limit: the first cycle may steer the whole pool; "
             'write a share such as "5%" first, control.max_nodes, or mode: observe'
         )
-
-
-# ---- settings without effect
-
-
-def idle(config: Config) -> Iterator[str]:
-    """Settings without effect, each with its place, the reason and the remedy."""
-    steering = steering_of(config)
-    loans = steering.entitlement.loans
-    for name in loans.max_borrowed_hs06:
-        if not any(most for lender, most in loans.max_lent_hs06.items() if lender != name):
-            fact = "has no effect, because no other group lends"
-            remedy = "write max_lent_hs06 for those that may, or remove it"
-            yield f"{place_of(name)}.max_borrowed_hs06: {fact}; {remedy}"
-    dwell, validity = config.control.limits.dwell_seconds, config.validity_seconds
-    if dwell > validity:
-        fact = f"{dwell} is above validity_seconds, {validity}: nodes drop targets before"
-        yield f"control.dwell_seconds: {fact}; write a longer validity_seconds"
-    acting = {
-        steering.by_group.get(name, steering.control).law for name, _ in all_groups(config.groups)
-    }
-    shadow = config.control.acting.shadow
-    used = acting | ({shadow.law} if shadow is not None else set())
-    if config.control.acting.policy is not None and LEARNED not in acting:
-        fact = "has no effect, because no group has a law that reads it"
-        yield f"control.policy: {fact}; write law: learned beside it, or remove it"
-    for law in sorted({"ewma", "pid"} - used):
-        if getattr(config.control.acting, law) != getattr(Control(), law):
-            fact = "has no effect, because no group is controlled by it"
-            yield f"control.{law}: {fact}; write law: {law} beside it, or remove it"

@@ -1,4 +1,4 @@
-"""Findings about a sound configuration on this machine, and settings without effect."""
+"""Findings about a sound configuration on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.config.advice import absent, advice, idle, protected, unlimited, unusable
+from sharectl.config.advice import absent, advice, protected, unlimited, unusable
 from sharectl.config.load import parse
 from sharectl.config.model import Config
 from sharectl.publish import signing
@@ -143,11 +143,7 @@ def test_a_folder_that_the_unit_protects_is_named(listing: Listing) -> None:
     listing("config/protected.txt", outcome, 6)
 
 
-# ---- settings without effect
-
-
-def test_settings_without_effect_are_named_and_others_are_not(listing: Listing) -> None:
-    listing("config/idle.txt", lambda text: idle(parse(text, "F")), 12)
+# ---- nodes
 
 
 def test_a_whole_pool_that_is_steered_at_once_is_named() -> None:
