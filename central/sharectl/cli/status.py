@@ -95,8 +95,8 @@ def _as_plugin(arguments: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
         is_ours = not isinstance(error, (SharectlError, OSError))
         text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
-        first, *others = text.splitlines() or [type(error).__name__]
-        code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
+        details = text.splitlines() or [type(error).__name__]
+        code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, details)
     print(*lines, sep="\n", flush=True)
     return code
 
@@ -107,15 +107,12 @@ def _plugin(config: Config) -> tuple[int, list[str]]:
     # No problem, because it is meant so; but who looks at the monitor did perhaps not mean it.
     idle = ["mode: observe"] if config.mode == OBSERVE else []
     idle += [f"disabled {disabled_words(seen.off)}"] if seen.off else []
-    first = seen.problems[0] if seen.problems else "; ".join(["no problem", *idle])
-    others = f"{counted(len(seen.problems) - 1, 'other problem')}" if seen.problems[1:] else ""
-    details = [*seen.problems, *idle, *(f"warning: {warning}" for warning in seen.warnings)]
-    figures = {"problems": plugin.Perfdata(len(seen.problems), critical=0)}
+    figures = [f"problems={len(seen.problems)};;0"]
     if (taken_at := (seen.status["last_cycle"] or {}).get("taken_at")) is not None:
-        validity = config.validity_seconds  # bounds as of the check `timer`
-        age = plugin.Perfdata(seen.status["now"] - taken_at, 2 * validity // 3, validity)
-        figures["last_cycle_age_seconds"] = age
-    return code, plugin.plugin_lines(code, first, others, details, figures)
+        age, validity = seen.status["now"] - taken_at, config.validity_seconds
+        # Bounds as of the check `timer`.
+        figures.append(f"last_cycle_age_seconds={age}s;{2 * validity // 3};{validity}")
+    return code, plugin.plugin_lines(code, [*seen.problems, *idle], figures)
 
 
 def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
@@ -331,7 +328,7 @@ def _add_nagios(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--nagios",
         action="store_true",
-        help="for a monitor: one line, perfdata with thresholds, details below; exit 0 OK, "
+        help="for a monitor: one line, perfdata with thresholds, all problems below; exit 0 OK, "
         "2 CRITICAL, 3 UNKNOWN",
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from textwrap import wrap
-from typing import NamedTuple, Optional
+from collections.abc import Sequence
 
 from sharectl.words import printable
 
@@ -17,36 +15,12 @@ _DETAIL_CHARACTERS = 600
 _MOST_DETAILS = 50
 
 
-class Perfdata(NamedTuple):
-    """Number for graphs, with the values above which it counts as warning and critical."""
-
-    value: int
-    warning: Optional[int] = None
-    critical: Optional[int] = None
-
-
-def plugin_lines(
-    code: int, first: str, others: str, details: Sequence[str], figures: Mapping[str, Perfdata]
-) -> list[str]:
-    """Lines of a plugin: root cause with the number of ``others``, and each finding.
-
-    Where the first line is cut and no detail is ``first``, that is added. A figure whose name ends
-    in ``_seconds`` is a time.
-    """
-    more = f" (and {others})" if others else ""
-    head = _text(f"SHARECTL {_WORDS[code]} - {first}", _LINE_CHARACTERS - len(more))
-    if head.endswith(" …") and first not in details:
-        details = [*wrap(first, _DETAIL_CHARACTERS), *details]
-    line = head + more
-    data = " ".join(_perfdata(name, figure) for name, figure in figures.items())
+def plugin_lines(code: int, details: Sequence[str], figures: Sequence[str] = ()) -> list[str]:
+    """Lines of a plugin: the first detail, shortened, with the figures; then each detail."""
+    first = details[0] if details else "no problem"
+    line = _text(f"SHARECTL {_WORDS[code]} - {first}", _LINE_CHARACTERS)
     shown = [_text(detail, _DETAIL_CHARACTERS) for detail in details[:_MOST_DETAILS]]
-    return [f"{line} | {data}" if data else line, *shown]
-
-
-def _perfdata(name: str, figure: Perfdata) -> str:
-    unit = "s" if name.endswith("_seconds") else ""
-    bounds = ["" if bound is None else str(bound) for bound in figure[1:]]
-    return ";".join([f"{name}={figure.value}{unit}", *bounds]).rstrip(";")
+    return [f"{line} | {' '.join(figures)}" if figures else line, *shown]
 
 
 def _text(text: str, most: int) -> str:
