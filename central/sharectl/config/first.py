@@ -13,7 +13,6 @@ from typing import Optional
 
 from sharectl.config.fields import UNMAPPED, keys_of, write_share
 from sharectl.config.groups import GroupConfig, name_fault
-from sharectl.config.model import STATE_DIRECTORY, TARGETS_FILE
 from sharectl.config.text import flow
 from sharectl.errors import AbsentError
 from sharectl.model import DEFAULT_NODE_HS06, OTHER, GroupUsage, PlanLimits, Snapshot
@@ -123,8 +122,6 @@ def _head(look: FirstLook) -> Iterator[str]:
 def _groups(look: FirstLook) -> Iterator[str]:
     quotas, names = look.valid_quotas, list(look.usage)
     written = [name for name in names if name in quotas] if quotas else names[:MOST_GROUPS]
-    others = [name for name in names if name not in written]
-    shown_too = others[:MOST_GROUPS] if quotas else []
     yield from _comment("First parts of AccountingGroup, by the cores that their jobs hold now.")
     if not quotas:
         yield from _comment(
@@ -136,15 +133,7 @@ def _groups(look: FirstLook) -> Iterator[str]:
     for name in written:
         yield f"  # {_use_of(look, name)}"
         yield f"  {flow(name)}: {flow({} if quotas else part)}"
-    for name in shown_too:
-        yield f"  # {_use_of(look, name)}; no quota: to steer it, write its pledge here"
-        yield f"  # {flow(name)}: {{pledge_hs06: }}"
-    other = usage_by_group(look.snapshot, [OTHER])[OTHER]
-    waiting = sum(other.pending_by_cores.values())
-    if other.cores or waiting:
-        fact = f"Jobs whose AccountingGroup begins with no valid name: {other.cores} cores in use"
-        yield from _comment(f"{fact}, {waiting} wait. They count as `other`.")
-    if more := len(others) - len(shown_too):
+    if more := len(names) - len(written):
         yield from _comment(f"{counted(more, 'group')} more with jobs: see `sharectl snapshot`.")
 
 
@@ -173,19 +162,12 @@ def _sizes(look: FirstLook, groups: Collection[str]) -> dict[int, tuple[int, int
 
 def _pledges(look: FirstLook) -> Iterator[str]:
     if not look.valid_quotas:
-        yield from _comment(f"No quotas, because {look.without_quotas}. With quotas write:")
-        yield "# pledges: {from: negotiator}"
+        yield from _comment(f"No quotas, because {look.without_quotas}.")
         return
-    nested = sorted(name for name in look.quotas if "." in name)
     yield from _comment(
         "Each group's pledge is its quota at the negotiator (GROUP_QUOTA), times the mean power of "
         f"a core, {look.hs06 / look.cores:.4g} HS06 now."
     )
-    if nested:
-        yield from _comment(
-            f"It also has {counted(len(nested), 'quota')} of groups within these; "
-            "docs/pledges.md says how to steer them."
-        )
     yield "pledges: {from: negotiator}"
 
 
@@ -193,30 +175,20 @@ def _nodes(look: FirstLook) -> Iterator[str]:
     nodes = look.snapshot.nodes
     installed = sum(node.deaf != NO_SNIPPET for node in nodes)
     have = f"{installed or 'none'} of {counted(len(nodes), 'node')} now"
-    snippet = f"with the execute point's snippet ({have})"
-    first = nodes_in_share(_FIRST_SHARE, len(nodes))
-    share = write_share(_FIRST_SHARE)
-    if first:
-        yield from _comment(
-            f"Nodes that plans may give targets: a share of those {snippet}, {first} if all have "
-            'it. Assumed: you begin with a part of the pool. Write "*" for all with the snippet.'
-        )
-    else:
-        yield from _comment(
-            f"Nodes that plans may give targets: all {snippet}. Assumed: in a pool of fewer than "
-            f"{ceil(1 / _FIRST_SHARE)} nodes you install it on a first one, then on more; "
-            f'"{share}" would be less than one node.'
-        )
-    yield f"nodes: {flow({'controlled': share if first else '*'})}"
+    share = write_share(_FIRST_SHARE) if nodes_in_share(_FIRST_SHARE, len(nodes)) else "*"
+    yield from _comment(
+        "Nodes that plans may give targets at first, of those with the execute point's snippet "
+        f"({have})."
+    )
+    yield f"nodes: {flow({'controlled': share})}"
 
 
 def _control(look: FirstLook) -> Iterator[str]:
+    """Size of most multicore jobs; nothing without one."""
     sizes = _sizes(look, look.usage)
     key = keys_of(PlanLimits)["multicore_cores"]
     cores = {size: size * sum(jobs) for size, jobs in sizes.items() if key.admits(size)}
     if not cores:
-        yield from _comment("No multicore job was seen. Write the cores that most of them request:")
-        yield "# control: {multicore_cores: 8}"
         return
     size = max(cores, key=lambda size: (cores[size], -size))
     running, waiting = sizes[size]
@@ -243,8 +215,6 @@ def _cycles(look: FirstLook) -> Iterator[str]:
 
 
 def _pool(look: FirstLook) -> Iterator[str]:
-    if look.collector is not None:
-        yield from _comment("From --collector of `sharectl init`.")
     silent = sum(node.power_assumed for node in look.snapshot.nodes)
     if silent:
         yield from _comment(
@@ -253,28 +223,22 @@ def _pool(look: FirstLook) -> Iterator[str]:
             "(docs/getting-started.md), or write the power of a typical one:"
         )
         yield "# pool: {default_node_hs06: }"
-    else:
-        yield from _comment("All nodes publish their power, t1_wn_hs06.")
     if look.collector is not None:
         yield f"pool: {flow({'collector': look.collector})}"
 
 
 def _publish(look: FirstLook) -> Iterator[str]:
-    yield from _comment(
-        f"How targets reach the nodes with `mode: steer`. Default: a file in {STATE_DIRECTORY}, "
-        "which nodes mount (docs/transports.md)."
-    )
-    yield f"# publish: {flow([{'file': str(TARGETS_FILE)}])}"
+    """Ways of targets that would work from here."""
+    default = "Targets go by a file that nodes mount (docs/transports.md). Ads in the collector"
     identity, method = look.publisher or ("", "")
     if look.publisher is None or identity.endswith(f"@{UNMAPPED}"):
         yield from _comment(
-            "Ads in the collector need no shared folder. They do not work from here yet: the "
-            "collector does not authenticate the user who ran `sharectl init`, or does not let "
-            "this user advertise."
+            f"{default} do not work from here yet: the collector does not authenticate the user "
+            "who ran `sharectl init`, or does not let this user advertise."
         )
         return
     yield from _comment(
-        f"Ads in the collector need no shared folder. They work from here: the collector accepts "
-        f"the user who ran `sharectl init`, by {method}. If cycles have the same identity, write:"
+        f"{default} work from here too: it accepts the user who ran `sharectl init`, by {method}. "
+        "If cycles have the same identity, write:"
     )
     yield f"# publish: {flow([{'collector': {'identity': printable(identity)}}])}"
