@@ -76,7 +76,7 @@ def becomes(sharectl: Sharectl, expected: Mapping[str, str]) -> str:
 
 def test_a_pool_in_order_is_ok(sharectl: Sharectl) -> None:
     out = sharectl.run("check", "pool", **configured(sharectl)).stdout
-    assert out.splitlines()[-1] == "16 ok"
+    assert out.splitlines()[-1] == "14 ok"
     assert "asked 2 of 2 slots under control with the snippet" in out
 
 
@@ -91,13 +91,13 @@ def test_faults_of_nodes(sharectl: Sharectl) -> None:
     old = "SHARECTL_JOB_CTL_STALE_SECONDS = 4\nSTARTD_CRON_JOB_CTL_EXECUTABLE = /bin/true\n"
     configure(box, NODE, old)
     configure(box, OTHER_NODE, "SHARECTL_SOURCE_OPTIONS = --key-file /nowhere/keys\n")
-    text = becomes(sharectl, {"fresh": "fail", "nodes": "fail"})
-    assert "1 slot: stale" in text
-    assert "1 slot: no-key" in text
+    text = becomes(sharectl, {"nodes": "fail"})
+    assert "1 slot under control: stale" in text
+    assert "1 slot under control: no-key" in text
     configure(box, NODE, hidden)
     configure(box, OTHER_NODE, "STARTD_CRON_JOBLIST = SHARECTL_OFF\n")
     # With the job goes what it has published.
-    text = becomes(sharectl, {"start": "fail", "fresh": "fail"})
+    text = becomes(sharectl, {"start": "fail", "nodes": "fail"})
     assert "publishes no t1_GraceAdmits" in text
     for node in (NODE, OTHER_NODE):
         configure(box, node)

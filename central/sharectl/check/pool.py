@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional
 
 from sharectl import __version__
-from sharectl.check.findings import Checks, Finding, Level, refusal, some
+from sharectl.check.findings import Checks, Finding, Level, some
 from sharectl.check.snippet_rules import (
     CLAUSES,
     CRON_JOBS,
@@ -21,13 +21,11 @@ from sharectl.check.snippet_rules import (
     SnippetSubject,
     changeable,
     cron_job,
-    file_names,
-    subject_of,
 )
-from sharectl.condor.configuration import ConfigSource, Configuration, source_of, words_of
+from sharectl.condor.configuration import ConfigSource, Configuration, words_of
 from sharectl.condor.daemons import bindings
 from sharectl.condor.deadline import Answer
-from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
+from sharectl.condor.library import CondorProcess
 from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS
 from sharectl.condor.pool_look import (
     GROUP_LISTS,
@@ -48,8 +46,7 @@ from sharectl.condor.pool_look import (
 from sharectl.condor.service import pool_of
 from sharectl.config import advice
 from sharectl.config.model import OBSERVE, Config
-from sharectl.errors import InputError
-from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, REMEDIES, STALE
+from sharectl.plan.nodes import REMEDIES
 from sharectl.plan.plan import State
 from sharectl.plan.settings import OBEY_SECONDS
 from sharectl.publish.disabled_file import user_name
@@ -61,10 +58,7 @@ finding = CHECKS.finding
 
 MOST_SHOWN = 3
 """Names in a finding; the others are counted."""
-_SEE = "`sharectl check config` tells more"
 _REMEDY = re.compile(r"; |: (?=write |see |`sharectl )|, or (?=`sharectl )")
-Local = Union[SnippetSubject, UnreadableConfigurationError, OSError, None]
-"""HTCondor's configuration of this machine, or why HTCondor or this user cannot read it."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +79,6 @@ class PoolSubject:
     state: State = field(default_factory=State)
     answers: Mapping[str, Answer] = field(default_factory=dict)
     """As of `sharectl.condor.pool_look.ask_daemons`."""
-    local: Local = None
     timer: Mapping[str, str] = field(default_factory=dict)
     """Settings of the timer's unit as systemd has them; empty without systemd or unit."""
 
@@ -139,41 +132,12 @@ def divided(problem: str, otherwise: str) -> dict[str, Any]:
     return {"fault": problem[: matches[-1].start()], "remedy": problem[matches[-1].end() :]}
 
 
-@CHECKS.rule()
-def configuration(subject: PoolSubject) -> Iterator[Finding]:
-    """Files that HTCondor reads or ignores against what their names say."""
-    name, local = "HTCondor's configuration", subject.local
-    results: Iterable[Finding] = ()
-    if isinstance(local, SnippetSubject):
-        results = file_names(local)
-    elif isinstance(local, UnreadableConfigurationError):
-        results = [refusal(local, name)]
-    elif local is not None:
-        results = [unseen(str(local.filename or name), local)]
-    yield from (replace(result, id="configuration") for result in results)
-
-
 # ---- files
 
 
 def unseen(place: str, error: OSError) -> Finding:
     """Finding about a file that this user cannot read."""
     return finding("not looked at", place, why=error.strerror or error)
-
-
-@CHECKS.rule()
-def own_files(subject: PoolSubject) -> Iterator[Finding]:
-    """Files of the configuration that cannot be used here, as `sharectl check config` tells."""
-    config, unit = subject.config, advice.unit_of()
-    problems, unreadable = advice.unusable(config, subject.file)
-    for level, lines in (
-        (Level.ERROR, [*problems, *advice.protected(config, unit)]),
-        (Level.UNKNOWN, unreadable),
-        (Level.ADVICE, [*advice.absent(config, unit), *advice.advice(config)]),
-    ):
-        for line in lines:
-            place, _, problem = line.partition(": ")
-            yield finding("file", place, level, **divided(problem, _SEE))
 
 
 @CHECKS.rule()
@@ -258,14 +222,13 @@ OUR_CRON_KNOBS = (
 _GROUP = re.compile(r"\b(AcctGroup|AccountingGroup)\b", re.IGNORECASE)
 
 
-def grouped(
-    slots: Sequence[SlotLook], key: Callable[[SlotLook], Any]
-) -> Iterator[tuple[Any, list[SlotLook]]]:
-    """Slots by a key that is not empty, the largest groups first."""
-    groups: defaultdict[Any, list[SlotLook]] = defaultdict(list)
-    for slot in filter(key, slots):
-        groups[key(slot)].append(slot)
-    yield from sorted(groups.items(), key=lambda row: -len(row[1]))
+def grouped(rows: Iterable[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
+    """Values by keys that are not empty, the largest groups first."""
+    groups: defaultdict[Any, list[Any]] = defaultdict(list)
+    for key, value in rows:
+        if key:
+            groups[key].append(value)
+    return sorted(groups.items(), key=lambda row: -len(row[1]))
 
 
 def daemons_of(subject: PoolSubject) -> dict[str, list[DaemonLook]]:
@@ -291,11 +254,9 @@ def too_old(subject: PoolSubject) -> Iterator[Finding]:
 
 def problems_of(answers: Mapping[str, Answer]) -> dict[str, list[str]]:
     """Problem -> daemons that have it; those that differ in numbers, as of ports, are one."""
-    alike: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    for name, answer in answers.items():
-        if problem := answer.source.problem:
-            alike[re.sub(r"\d+", "", problem)][name] = problem
-    return {next(iter(names.values())): list(names) for names in alike.values()}
+    problems = {name: answer.source.problem or "" for name, answer in answers.items()}
+    alike = grouped((re.sub(r"\d+", "", problem), name) for name, problem in problems.items())
+    return {problems[names[0]]: names for _, names in alike}
 
 
 @CHECKS.rule()
@@ -352,11 +313,11 @@ def chosen_groups(subject: PoolSubject) -> Iterator[Finding]:
     """Access points on which users choose their group."""
     answers = subject.of("schedd")
     yield from unknown("unknown groups", answers)
-    places: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    ways = []
     for name, answer in answers.items():
         if answer.value is not None and (why := why_chosen(answer.value)):
-            places[why, answer.value.get(ROUTED_BY, "")].append(name)
-    for (why, router), names in places.items():
+            ways.append(((why, answer.value.get(ROUTED_BY, "")), name))
+    for (why, router), names in grouped(ways):
         yield finding("routed" if router else "chosen", named(names), why=why, router=router)
 
 
@@ -404,12 +365,10 @@ def unknown(kind: str, answers: Mapping[str, Answer]) -> Iterator[Finding]:
 
 @CHECKS.rule()
 def cron_jobs(subject: PoolSubject) -> Iterator[Finding]:
-    """STARTD_CRON jobs of the nodes that were asked, and of this machine."""
-    if isinstance(subject.local, SnippetSubject) and subject.local.has_clauses:
-        yield from cron_job(subject.local)
+    """STARTD_CRON jobs of the nodes that were asked."""
     answers = subject.of("startd")
     yield from unknown("unknown knobs", answers)
-    places: defaultdict[Finding, list[str]] = defaultdict(list)
+    places: list[tuple[Finding, str]] = []
     with CondorProcess() as process:
         for name, answer in answers.items():
             knobs = answer.value or {}
@@ -417,9 +376,9 @@ def cron_jobs(subject: PoolSubject) -> Iterator[Finding]:
             ours = " ".join(job for job in jobs if job.upper() in OUR_JOBS)
             values = {**knobs, CRON_JOBS.lower(): ours}
             node = Configuration("node", ConfigSource(), values=values)
-            for result in cron_job(SnippetSubject(node, process)):
-                places[result].append(name.rpartition("@")[2])
-    for result, names in places.items():
+            results = cron_job(SnippetSubject(node, process))
+            places += [(result, name.rpartition("@")[2]) for result in results]
+    for result, names in grouped(places):
         yield replace(result, place=f"{named(names)} {result.place}".rstrip())
 
 
@@ -428,29 +387,17 @@ def clauses(subject: PoolSubject) -> Iterator[Finding]:
     """Nodes under control with the snippet whose START is another one."""
     # While a node drains, another expression stands in the place of START.
     slots = [slot for slot in subject.expected if slot.has_snippet and not slot.is_draining]
-    for names, of_names in grouped(slots, lambda slot: slot.missing):
+    for names, of_names in grouped((slot.missing, slot) for slot in slots):
         yield of_slots("without clauses", of_names, names=list(names))
-    for names, of_names in grouped(slots, lambda slot: slot.undefined):
+    for names, of_names in grouped((slot.undefined, slot) for slot in slots):
         yield of_slots("unpublished clauses", of_names, names=list(names))
-
-
-@CHECKS.rule()
-def stale(subject: PoolSubject) -> Iterator[Finding]:
-    """Nodes whose attributes are too old for START."""
-    for code, slots in grouped(subject.expected, lambda slot: slot.code):
-        if code in (STALE, NEVER_RAN):
-            yield of_slots("stale", slots, code=code, remedy=REMEDIES[code])
 
 
 @CHECKS.rule()
 def nodes(subject: PoolSubject) -> Iterator[Finding]:
     """Nodes that refuse what is published, cannot get it, or do not act on it."""
-    for code, slots in grouped(subject.slots, lambda slot: slot.code if slot.refuses else ""):
-        if code not in (STALE, NEVER_RAN, NOT_PUBLISHED):
-            yield of_slots("refuses", slots, code=code, remedy=REMEDIES[code])
-    if bare := [slot for slot in subject.expected if not slot.has_snippet]:
-        remedy = REMEDIES[NOT_PUBLISHED].partition(": ")[2]
-        yield of_slots("without snippet", bare, remedy=remedy)
+    for code, slots in grouped((slot.code, slot) for slot in subject.slots if slot.refuses):
+        yield of_slots("refuses", slots, code=code, remedy=REMEDIES[code])
     steered = subject.controlled if subject.observes else subject.expected
     if subject.slots and not steered and not subject.config.nodes.only_measures:
         yield finding("none controlled", "nodes.controlled")
@@ -466,13 +413,8 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
 
 @CHECKS.rule()
 def defrag(subject: PoolSubject) -> Iterator[Finding]:
-    """condor_defrag that drains nodes which sharectl steers."""
-    answers, standing = subject.of("defrag"), subject.state.standing_at(subject.now)
-    steered = {target.target.node.lower() for target in standing}
-    draining = [slot for slot in subject.slots if slot.is_draining]
-    draining = [s for s in draining if steered & {s.machine, s.machine.partition(".")[0]}]
-    if answers and draining:
-        yield of_slots("draining", draining)
+    """condor_defrag that may drain nodes which sharectl steers."""
+    answers = subject.of("defrag")
     yield from unknown("unknown defrag", answers)
     for name, answer in answers.items():
         if (knobs := answer.value) is None:
@@ -490,7 +432,7 @@ def defrag(subject: PoolSubject) -> Iterator[Finding]:
 
 STATES = {Level.UNKNOWN: "unknown", Level.ADVICE: "warn", Level.ERROR: "fail"}
 """Levels, the worst last -> state of a check."""
-OF_COLLECTOR = ("clocks", "groups", "cron", "start", "fresh", "nodes", "cores", "defrag")
+OF_COLLECTOR = ("clocks", "groups", "cron", "start", "nodes", "cores", "defrag")
 """Checks that need the collector's answer."""
 
 
@@ -544,9 +486,8 @@ def check(subject: PoolSubject) -> PoolReport:
     if look is not None:
         answers = ask_daemons(look, to_ask(subject.expected), OUR_CRON_KNOBS, subject.config.pool)
     timer = advice.unit_of(timer_of(subject.file), ("LoadState", "ActiveState"))
-    with CondorProcess() as process:
-        whole = replace(subject, answers=answers, local=_local(process), timer=timer)
-        findings = CHECKS.findings(whole)
+    whole = replace(subject, answers=answers, timer=timer)
+    findings = CHECKS.findings(whole)
     if look is None:
         untold = _untold("the collector did not answer", OF_COLLECTOR)
         findings = CHECKS.in_order([*findings, *untold])
@@ -557,16 +498,6 @@ def timer_of(file: Path) -> str:
     """Timer that runs cycles with the configuration in ``file``."""
     pool = pool_of(file)
     return f"sharectl@{pool}.timer" if pool is not None else "sharectl.timer"
-
-
-def _local(process: CondorProcess) -> Local:
-    """Configuration of this machine; None without one."""
-    try:
-        return subject_of(source_of(None), process)
-    except InputError:
-        return None
-    except (UnreadableConfigurationError, OSError) as error:
-        return error
 
 
 def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:

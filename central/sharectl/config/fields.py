@@ -24,8 +24,8 @@ MAX_EXPRESSION = 2000
 MAX_CONSTRAINT = 4096
 """Characters: HTCondor's parser goes one level down the stack for each parenthesis."""
 POOL_CHECKS = (
-    *("versions", "configuration", "reach", "clocks", "files", "timer", "cycles", "targets"),
-    *("groups", "leftovers", "cron", "start", "fresh", "nodes", "cores", "defrag"),
+    *("versions", "reach", "clocks", "files", "timer", "cycles", "targets"),
+    *("groups", "leftovers", "cron", "start", "nodes", "cores", "defrag"),
 )
 """Checks of `sharectl check pool`, which `sharectl.check` has with their words."""
 UNMAPPED = "unmapped"

@@ -33,7 +33,7 @@ from sharectl.condor.pool_look import (
     missing_clauses,
 )
 from sharectl.config.load import parse
-from sharectl.model import Source, Standing, Target
+from sharectl.model import Source
 from sharectl.plan.nodes import ControlledHosts, NodesConfig
 from sharectl.plan.plan import State
 
@@ -176,12 +176,6 @@ def with_answers(**more: Optional[Mapping[str, str]]) -> Change:
     return lambda subject: replace(subject, answers=answers_of(**more))
 
 
-def with_target(subject: PoolSubject) -> PoolSubject:
-    stands = Standing(Target("wn-1", "alice", 0, "cms", 8), NOW)
-    state = State(standing=(stands,), standing_until=NOW + 99)
-    return replace(subject, state=state, look=look_at(slot(Draining=True, start="false")))
-
-
 NAMED = replace(NODES, controlled=ControlledHosts(("wn-1", "bare")))
 ONE = replace(NODES, controlled=ControlledHosts(("wn-1",)))
 BARE = without(slot("bare", start="true"), "t1_")
@@ -227,7 +221,6 @@ CASES: dict[str, Change] = {
     "does not obey": lambda subject: replace(subject, state=UNHEEDING),
     "defrag": with_answers(defrag=DRAINED),
     "defrag silent": with_answers(defrag=None),
-    "drained with a target": with_target,
     "a time to come": lambda subject: replace(subject, problems={"future": ["tomorrow; mend it"]}),
     "late": lambda subject: replace(subject, now=NOW + 1000),
     "very late": lambda subject: replace(subject, now=NOW + 9999),

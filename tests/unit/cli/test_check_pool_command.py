@@ -56,15 +56,6 @@ def test_configuration_and_bindings(
     assert run("check", "pool")[0] == 78
 
 
-def test_a_configuration_of_htcondor_that_this_user_cannot_read_is_unknown(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Not even root reads its first byte.
-    monkeypatch.setenv("CONDOR_CONFIG", "/proc/self/mem")
-    found = [f for f in findings(run) if f["place"] == "HTCondor's configuration"]
-    assert [(f["id"], f["level"]) for f in found] == [("configuration", "unknown")]
-
-
 def test_files_that_cycles_cannot_write_are_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "lock").symlink_to("/etc/passwd")
     user = user_name(os.geteuid() or 4242)
@@ -81,8 +72,8 @@ def test_before_the_first_cycle_there_is_something_to_do_and_nothing_has_failed(
     state = f"state_directory: {config.parent}"
     config.write_text(text.replace(state, f"state_directory: {folder}"), encoding="utf-8")
     report = json.loads(run("check", "pool", "--json")[1])
-    states = {name: report["states"][name] for name in ("files", "cycles", "cores")}
-    assert states == {"files": "warn", "cycles": "warn", "cores": "unknown"}
+    states = {name: report["states"][name] for name in ("cycles", "cores")}
+    assert states == {"cycles": "warn", "cores": "unknown"}
     assert [f for f in report["findings"] if "run this as root" in f["remedy"]] == []
     remedies = {f["id"]: f["remedy"] for f in report["findings"] if f["level"] == "advice"}
     assert remedies["cycles"] == "`sharectl cycle`, or enable sharectl.timer"
