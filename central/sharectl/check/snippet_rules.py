@@ -23,7 +23,7 @@ from sharectl.condor.configuration import (
     unread,
     without_daemon,
 )
-from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
+from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
 from sharectl.condor.library import CondorProcess
 from sharectl.files import files
 from sharectl.publish import signing
@@ -488,16 +488,6 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
 
 
 @CHECKS.rule()
-def unbalanced(subject: SnippetSubject) -> Iterator[Finding]:
-    """Brackets that one file leaves open for another: together they may be an expression."""
-    for macro in filter(EXPRESSIONS.fullmatch, map(str.upper, subject.readable)):
-        for part in subject.configuration.made_of(macro):
-            is_whole = EXPRESSIONS.fullmatch(part.name.upper()) and not is_balanced(part.text)
-            if is_whole and subject.configuration.is_judged(part):
-                yield finding("unbalanced", part.place, part=part)
-
-
-@CHECKS.rule()
 def wrong_scope(subject: SnippetSubject) -> Iterator[Finding]:
     """Names without ``MY.`` or ``TARGET.``, and attributes of the node asked of the job."""
     for reference, place in _references(subject):
@@ -530,18 +520,6 @@ def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
             missing.setdefault(level, {}).setdefault(f"{MY}.{name}", place)
     for level, names in missing.items():
         yield finding("unpublished", next(iter(names.values())), level, names=list(names))
-
-
-@CHECKS.rule()
-def without_value(subject: SnippetSubject) -> Iterator[Finding]:
-    """Attributes that are to be published, but have no value."""
-    configuration = subject.configuration
-    macros = [part.name.lower() for part in configuration.definitions]
-    for knob in filter(configuration.assignments, subject.evaluated_lists):
-        for name in configuration.words(knob):
-            is_set = any(f"_{macro}".endswith(f"_{name.lower()}") for macro in macros)
-            if not is_set and not startd_publishes(name):
-                yield finding("without value", configuration.place(knob), knob=knob, name=name)
 
 
 @CHECKS.rule()
