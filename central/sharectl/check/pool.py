@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import stat
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -441,20 +441,6 @@ look_of = partial(look_at_pool, clauses=CLAUSES)
 """Question to the collector, in the place of `look_at_nodes`; the answer has a ``look``."""
 
 
-def without_bindings() -> Optional[PoolReport]:
-    """Report of a machine whose bindings of HTCondor cannot be loaded; None if they can."""
-    try:
-        bindings()
-    except ImportError as error:
-        others = _untold("HTCondor's bindings cannot be loaded", [c.id for c in CHECKS[1:]])
-        return PoolReport((finding("no bindings", "htcondor2", why=error), *others))
-    return None
-
-
-def _untold(why: str, checks: Iterable[str]) -> list[Finding]:
-    return [Finding("-", why, "-", Level.UNKNOWN, name) for name in checks]
-
-
 def check(subject: PoolSubject) -> PoolReport:
     """Findings about a pool; daemons are asked here, and HTCondor reads its configuration."""
     look, answers = subject.look, {}
@@ -464,8 +450,9 @@ def check(subject: PoolSubject) -> PoolReport:
     whole = replace(subject, answers=answers, timer=timer)
     findings = CHECKS.findings(whole)
     if look is None:
-        untold = _untold("the collector did not answer", OF_COLLECTOR)
-        findings = CHECKS.in_order([*findings, *untold])
+        why = "the collector did not answer"
+        findings += (Finding("-", why, "-", Level.UNKNOWN, name) for name in OF_COLLECTOR)
+        findings = CHECKS.in_order(findings)
     return PoolReport(tuple(findings), dict(_evidence(whole)))
 
 
@@ -476,19 +463,9 @@ def timer_of(file: Path) -> str:
 
 
 def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
-    versions = Counter(
-        (kind, dotted(daemon.version) or "unknown")
-        for kind, daemons in daemons_of(subject).items()
-        for daemon in daemons
-    )
-    seen = [f"{counted(count, kind)} {version}" for (kind, version), count in versions.items()]
     own = dotted(version_of(bindings().version()))
     here = f"sharectl {__version__}, Python {platform.python_version()}, htcondor2 {own}"
-    yield "versions", "; ".join([here, some(seen, 3 * MOST_SHOWN, ", ")])
-    if subject.status["disabled"]:
-        yield "targets", "sharectl is disabled: no target is published"
-    elif subject.observes:
-        yield "targets", "mode: observe: no target is published"
+    yield "versions", here
     if subject.look is not None:
         number = sum(answer.value is not None for answer in subject.of("startd").values())
         slots = counted(len(subject.expected), "slot")

@@ -147,17 +147,15 @@ def _add_pool(parser: argparse.ArgumentParser) -> None:
 
 def _pool(arguments: argparse.Namespace) -> int:
     """Print what each check of the pool found, but for those to ignore; 1 for more than advice."""
-    from sharectl.check.pool import CHECKS, PoolSubject, check, look_of, without_bindings
+    from sharectl.check.pool import CHECKS, PoolSubject, check, look_of
     from sharectl.cli.status import look_with
 
     config = options.config_of(arguments)
-    report = without_bindings()
-    if not report:
-        seen = look_with(config, look_of)
-        status, now = seen.status, seen.status["now"]
-        look = status["nodes"].pop("look", None)
-        path, problems = arguments.config, seen.problems_of
-        report = check(PoolSubject(now, config, path, status, problems, look, seen.state))
+    seen = look_with(config, look_of)
+    status, now = seen.status, seen.status["now"]
+    look = status["nodes"].pop("look", None)
+    path, problems = arguments.config, seen.problems_of
+    report = check(PoolSubject(now, config, path, status, problems, look, seen.state))
     report = report.without(config.check.ignore)
     content = {"states": report.states, "evidence": dict(report.evidence)}
     content |= as_content(report.findings, CHECKS)
