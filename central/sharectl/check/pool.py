@@ -430,19 +430,13 @@ class PoolReport:
             states.update((part.id, state) for part in self.findings if part.level is level)
         return {**states, **dict.fromkeys(self.ignored, "ignored")}
 
-    def without(self, ignored: Iterable[str]) -> PoolReport:
-        """Report that leaves out these checks."""
-        names = frozenset(ignored)
-        findings = tuple(finding for finding in self.findings if finding.id not in names)
-        return replace(self, findings=findings, ignored=names)
-
 
 look_of = partial(look_at_pool, clauses=CLAUSES)
 """Question to the collector, in the place of `look_at_nodes`; the answer has a ``look``."""
 
 
 def check(subject: PoolSubject) -> PoolReport:
-    """Findings about a pool; daemons are asked here, and HTCondor reads its configuration."""
+    """Findings about a pool, but for those to ignore; daemons are asked here."""
     look, answers = subject.look, {}
     if look is not None:
         answers = ask_daemons(look, to_ask(subject.expected), OUR_CRON_KNOBS, subject.config.pool)
@@ -453,7 +447,9 @@ def check(subject: PoolSubject) -> PoolReport:
         why = "the collector did not answer"
         findings += (Finding("-", why, "-", Level.UNKNOWN, name) for name in OF_COLLECTOR)
         findings = CHECKS.in_order(findings)
-    return PoolReport(tuple(findings), dict(_evidence(whole)))
+    ignored = frozenset(subject.config.check.ignore)
+    shown = tuple(finding for finding in findings if finding.id not in ignored)
+    return PoolReport(shown, dict(_evidence(whole)), ignored)
 
 
 def timer_of(file: Path) -> str:
@@ -464,8 +460,8 @@ def timer_of(file: Path) -> str:
 
 def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     own = dotted(version_of(bindings().version()))
-    here = f"sharectl {__version__}, Python {platform.python_version()}, htcondor2 {own}"
-    yield "versions", here
+    python = platform.python_version()
+    yield "versions", f"sharectl {__version__}, Python {python}, htcondor2 {own}"
     if subject.look is not None:
         number = sum(answer.value is not None for answer in subject.of("startd").values())
         slots = counted(len(subject.expected), "slot")

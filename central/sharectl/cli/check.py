@@ -156,7 +156,6 @@ def _pool(arguments: argparse.Namespace) -> int:
     look = status["nodes"].pop("look", None)
     path, problems = arguments.config, seen.problems_of
     report = check(PoolSubject(now, config, path, status, problems, look, seen.state))
-    report = report.without(config.check.ignore)
     content = {"states": report.states, "evidence": dict(report.evidence)}
     content |= as_content(report.findings, CHECKS)
     options.show(arguments, "pool", content, partial(_print_pool, report))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +90,6 @@ def _scalar(value: Any) -> str:
             resolver.resolve(yaml.ScalarNode, value, (True, False)) == _TEXT
         )
         return value if is_plain else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, float):
-        return str(int(value)) if value == int(value) else _with_point(repr(value))
+    if isinstance(value, float):  # YAML 1.1 takes 1e-07 for text
+        return str(int(value)) if value == int(value) else f"{Decimal(repr(value)):f}"
     return json.dumps(value)
-
-
-def _with_point(number: str) -> str:
-    """``1e-07`` as ``1.0e-07``: without a point YAML 1.1 reads text."""
-    mantissa, exponent, power = number.partition("e")
-    return number if "." in mantissa or not exponent else f"{mantissa}.0e{power}"

@@ -30,7 +30,7 @@ groups:
   CMS: {pledge_hs06: 87100.0}
   "no": {pledge_hs06: 0.5}
 nodes: {controlled: [wn-0*]}
-control: {deadband_hs06: 1.0e-07}
+control: {deadband_hs06: 0.0000001}
 lock_wait_seconds: 60
 """
 
