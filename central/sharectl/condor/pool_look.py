@@ -1,6 +1,6 @@
 """Look at a pool for `sharectl check pool`: slots, daemons, clocks, and knobs of daemons.
 
-One query has all slots; daemons are asked one by one, of the execute points only some.
+One query has all slots; the other daemons are asked one by one.
 """
 
 from __future__ import annotations
@@ -52,8 +52,6 @@ def version_of(written: str) -> Version:
     return tuple(map(int, match.groups())) if match else ()
 
 
-MOST_ASKED = 8
-"""Execute points that are asked for their knobs."""
 _MOST_NAMES = 50
 """Job transforms and submit requirements of an access point that are read."""
 _STEPS_SECONDS = (node_ads.CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
@@ -97,8 +95,6 @@ class SlotLook(NamedTuple):
     undefined: tuple[str, ...]
     """Clauses that the slot does not publish."""
     is_draining: bool
-    stale_seconds: int
-    """t1_JobCtlStaleSeconds; 0 if the slot has none."""
     has_policy: bool
     """True with a consumption policy."""
 
@@ -147,7 +143,6 @@ def look_at_pool(
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
             undefined=tuple(name for name in clauses if name not in ad),
             is_draining=slot.is_draining,
-            stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
             has_policy=_POLICY in ad,
         )
         for ad, slot in zip(ads, facts)
@@ -189,9 +184,7 @@ def ahead_seconds(collector: Any) -> int:
 # ---- daemons, asked themselves
 
 
-def ask_daemons(
-    look: PoolLook, startds: Iterable[DaemonLook], startd_knobs: Sequence[str], pool: PoolConfig
-) -> dict[str, Answer]:
+def ask_daemons(look: PoolLook, pool: PoolConfig) -> dict[str, Answer]:
     """Knobs of daemons by kind and name, such as ``schedd ap-1.example.org``; name → text."""
     bindings()
     intervals = partial(knobs, names=("NEGOTIATOR_INTERVAL",))
@@ -199,7 +192,6 @@ def ask_daemons(
         ("schedd", look.daemons["Schedd"], _of_access_point),
         ("negotiator", look.daemons["Negotiator"], intervals),
         ("defrag", look.daemons["Defrag"], partial(knobs, names=_DEFRAG_KNOBS)),
-        ("startd", startds, partial(knobs, names=startd_knobs)),
     ]
     questions = {}
     for kind, daemons, ask in rows:
