@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil, fsum
@@ -24,7 +24,6 @@ from sharectl.words import counted, printable
 MOST_GROUPS = 64
 """Groups that are written: users can name any number of them."""
 _FIRST_SHARE = 0.05
-_MOST_SIZES = 4
 _LINE_CHARACTERS = 98
 _BRIEF_SECONDS, _BRIEF_PERIOD_SECONDS = 2 * PERIOD_SECONDS, 120
 """Median age of jobs below which a shorter period of the timer pays, and that period."""
@@ -138,26 +137,11 @@ def _groups(look: FirstLook) -> Iterator[str]:
 
 
 def _use_of(look: FirstLook, name: str) -> str:
-    """Jobs of a group, by cores requested, and its quota."""
+    """Cores that a group holds, its jobs that wait, and its quota."""
     used, quota = look.usage[name], look.valid_quotas.get(name)
-    sizes = _sizes(look, [name])
-    largest = sorted(sizes, key=lambda cores: -cores * sum(sizes[cores]))[:_MOST_SIZES]
-    jobs = "; ".join(
-        f"{cores}-core jobs: {sizes[cores][0]} run, {sizes[cores][1]} wait"
-        for cores in sorted(largest)
-    )
+    waiting = counted(sum(used.pending_by_cores.values()), "job")
     of_pool = "" if quota is None else f"; quota {quota:.6g} of {look.cores} cores"
-    return f"{used.cores} cores in use; {jobs or 'no jobs'}{of_pool}"
-
-
-def _sizes(look: FirstLook, groups: Collection[str]) -> dict[int, tuple[int, int]]:
-    """Cores → number of jobs that run and that wait."""
-    running: Counter[int] = Counter()
-    pending: Counter[int] = Counter()
-    for count, all_jobs in ((running, look.snapshot.running), (pending, look.snapshot.pending)):
-        for jobs in all_jobs:
-            count[jobs.cores] += jobs.jobs if jobs.group in groups else 0
-    return {cores: (running[cores], pending[cores]) for cores in sorted(+running | +pending)}
+    return f"{used.cores} cores in use, {waiting} waiting{of_pool}"
 
 
 def _pledges(look: FirstLook) -> Iterator[str]:
@@ -185,16 +169,18 @@ def _nodes(look: FirstLook) -> Iterator[str]:
 
 def _control(look: FirstLook) -> Iterator[str]:
     """Size of most multicore jobs; nothing without one."""
-    sizes = _sizes(look, look.usage)
+    running: Counter[int] = Counter()
+    waiting: Counter[int] = Counter()
+    for count, all_jobs in ((running, look.snapshot.running), (waiting, look.snapshot.pending)):
+        for jobs in all_jobs:
+            count[jobs.cores] += jobs.jobs if jobs.group in look.usage else 0
     key = keys_of(PlanLimits)["multicore_cores"]
-    cores = {size: size * sum(jobs) for size, jobs in sizes.items() if key.admits(size)}
-    if not cores:
+    jobs_of = {size: jobs for size, jobs in (running + waiting).items() if key.admits(size)}
+    if not jobs_of:
         return
-    size = max(cores, key=lambda size: (cores[size], -size))
-    running, waiting = sizes[size]
-    yield from _comment(
-        f"Size of most multicore work: of the {size}-core jobs {running} run, {waiting} wait."
-    )
+    size = max(jobs_of, key=lambda size: (size * jobs_of[size], -size))
+    jobs_now = f"{running[size]} run, {waiting[size]} wait"
+    yield from _comment(f"Size of most multicore work: of the {size}-core jobs {jobs_now}.")
     if size != 8:  # noqa: PLR2004 - as config.d has it
         yield from _comment(f"On nodes write SHARECTL_MULTICORE_CORES = {size} too.")
     yield f"control: {flow({'multicore_cores': size})}"
