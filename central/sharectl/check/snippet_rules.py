@@ -303,8 +303,8 @@ _WORDS = {
     "SHARECTL_DISABLED_FILE": ("invalid path", r"/[A-Za-z0-9._/+@%-]+"),
 }
 _LEFT_OVER = re.compile(
-    r"(.*(\.(bak|backup|orig|old|save|saved|disabled|off|tmp|swp|swo|example|sample|dpkg-new"
-    r"|dpkg-bak|ucf-\w+)|_bak))|(?P<of>[^.].*)(~|\.(rpmsave|rpmnew|dpkg-old|dpkg-dist|cfsaved))",
+    r".*(~|_bak|\.(bak|backup|orig|old|save|saved|disabled|off|tmp|swp|swo|example|sample|rpmsave"
+    r"|rpmnew|dpkg-\w+|ucf-\w+|cfsaved))",
     re.IGNORECASE,
 )
 _SOURCES = re.compile(
@@ -334,17 +334,14 @@ def unread_here(subject: SnippetSubject) -> Iterator[Finding]:
 
 @CHECKS.rule()
 def file_names(subject: SnippetSubject) -> Iterator[Finding]:
-    """Files whose names make HTCondor read what looks put aside, or ignore what looks in use."""
+    """Files that HTCondor reads although their names say that they are put aside."""
     excluded = subject.configuration.excluded.search
     directory = subject.configuration.source.directory
     folders = subject.configuration.folders if directory is None else (directory,)
     entries = (path for folder in folders for path in sorted(folder.glob("*")))
     for path in filter(Path.is_file, entries):
-        put_aside = _LEFT_OVER.fullmatch(path.name)
-        if put_aside and not excluded(path.name):
+        if _LEFT_OVER.fullmatch(path.name) and not excluded(path.name):
             yield finding("read though put aside", str(path))
-        elif put_aside and put_aside["of"] and not path.with_name(put_aside["of"]).exists():
-            yield finding("ignored", str(path), of=put_aside["of"])
 
 
 @CHECKS.rule()
