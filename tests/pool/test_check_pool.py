@@ -76,16 +76,17 @@ def becomes(sharectl: Sharectl, expected: Mapping[str, str]) -> str:
 
 def test_a_pool_in_order_is_ok(sharectl: Sharectl) -> None:
     out = sharectl.run("check", "pool", **configured(sharectl)).stdout
-    assert out.splitlines()[-1] == "13 ok"
-    assert "2 slots under control" in out
+    assert out.splitlines()[-1] == "14 ok"
+    assert "asked 2 of 2 slots under control with the snippet" in out
 
 
 def test_faults_of_nodes(sharectl: Sharectl) -> None:
     box = sharectl.box
     hidden = 'MachineSecret = "\\x1b[2J"\nSTARTD_ATTRS = t1_Enabled MachineSecret\n'
+    configure(box, NODE, "STARTD_CRON_JOB_CTL_KILL = 1\n")
     configure(box, OTHER_NODE, "START = True\n")
-    text = becomes(sharectl, {"start": "fail"})
-    for words in (f'"{OTHER_NODE}"', "START has no t1_Grace"):
+    text = becomes(sharectl, {"cron": "fail", "start": "fail"})
+    for words in (f"{NODE} STARTD_CRON_JOB_CTL_KILL", f'"{OTHER_NODE}"', "START has no t1_Grace"):
         assert words in text
     old = "SHARECTL_JOB_CTL_STALE_SECONDS = 4\nSTARTD_CRON_JOB_CTL_EXECUTABLE = /bin/true\n"
     configure(box, NODE, old)

@@ -14,14 +14,23 @@ from typing import Any, Optional
 
 from sharectl import __version__
 from sharectl.check.findings import Checks, Finding, Level, some
-from sharectl.check.snippet_rules import CLAUSES, changeable
-from sharectl.condor.configuration import words_of
+from sharectl.check.snippet_rules import (
+    CLAUSES,
+    CRON_JOBS,
+    CRON_KNOBS,
+    SnippetSubject,
+    changeable,
+    cron_job,
+)
+from sharectl.condor.configuration import ConfigSource, Configuration, words_of
 from sharectl.condor.daemons import bindings
 from sharectl.condor.deadline import Answer
+from sharectl.condor.library import CondorProcess
 from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS
 from sharectl.condor.pool_look import (
     GROUP_LISTS,
     LEFTOVERS,
+    MOST_ASKED,
     NEEDED,
     ROUTED_BY,
     TESTED,
@@ -179,6 +188,12 @@ def status_problems(subject: PoolSubject) -> Iterator[Finding]:
 
 # ---- daemons
 
+OUR_JOBS = ("JOB_CTL", "SHARECTL_OFF", "MC_GRACE")
+OUR_CRON_KNOBS = (
+    CRON_JOBS,
+    *(f"STARTD_CRON_{job}_{knob}" for job in OUR_JOBS for knob in CRON_KNOBS),
+)
+"""Knobs that some nodes are asked for."""
 _GROUP = re.compile(r"\b(AcctGroup|AccountingGroup)\b", re.IGNORECASE)
 
 
@@ -307,10 +322,39 @@ def leftovers(subject: PoolSubject) -> Iterator[Finding]:
 # ---- execute points
 
 
+def to_ask(slots: Sequence[SlotLook]) -> list[DaemonLook]:
+    """Execute points to ask for their knobs: with the snippet, of different kinds first."""
+    slots = [slot for slot in slots if slot.has_snippet]
+    kinds = {
+        (slot.daemon.version, slot.missing, slot.stale_seconds, slot.code): slot for slot in slots
+    }
+    chosen = {slot.machine: slot.daemon for slot in (*kinds.values(), *slots)}
+    return list(chosen.values())[:MOST_ASKED]
+
+
 def unknown(kind: str, answers: Mapping[str, Answer]) -> Iterator[Finding]:
     """Findings about daemons that did not answer."""
     for problem, names in problems_of(answers).items():
         yield finding(kind, named(names), why=divided(problem, "")["fault"])
+
+
+@CHECKS.rule()
+def cron_jobs(subject: PoolSubject) -> Iterator[Finding]:
+    """STARTD_CRON jobs of the nodes that were asked."""
+    answers = subject.of("startd")
+    yield from unknown("unknown knobs", answers)
+    places: list[tuple[Finding, str]] = []
+    with CondorProcess() as process:
+        for name, answer in answers.items():
+            knobs = answer.value or {}
+            jobs = words_of(knobs.get(CRON_JOBS.lower(), ""))
+            ours = " ".join(job for job in jobs if job.upper() in OUR_JOBS)
+            values = {**knobs, CRON_JOBS.lower(): ours}
+            node = Configuration("node", ConfigSource(), values=values)
+            results = cron_job(SnippetSubject(node, process))
+            places += [(result, name.rpartition("@")[2]) for result in results]
+    for result, names in grouped(places):
+        yield replace(result, place=f"{named(names)} {result.place}".rstrip())
 
 
 @CHECKS.rule()
@@ -363,7 +407,7 @@ def defrag(subject: PoolSubject) -> Iterator[Finding]:
 
 STATES = {Level.UNKNOWN: "unknown", Level.ADVICE: "warn", Level.ERROR: "fail"}
 """Levels, the worst last -> state of a check."""
-OF_COLLECTOR = ("clocks", "groups", "start", "nodes", "cores", "defrag")
+OF_COLLECTOR = ("clocks", "groups", "cron", "start", "nodes", "cores", "defrag")
 """Checks that need the collector's answer."""
 
 
@@ -395,7 +439,7 @@ def check(subject: PoolSubject) -> PoolReport:
     """Findings about a pool, but for those to ignore; daemons are asked here."""
     look, answers = subject.look, {}
     if look is not None:
-        answers = ask_daemons(look, subject.config.pool)
+        answers = ask_daemons(look, to_ask(subject.expected), OUR_CRON_KNOBS, subject.config.pool)
     timer = advice.unit_of(timer_of(subject.file), ("LoadState", "ActiveState"))
     whole = replace(subject, answers=answers, timer=timer)
     findings = CHECKS.findings(whole)
@@ -419,4 +463,6 @@ def _evidence(subject: PoolSubject) -> Iterator[tuple[str, str]]:
     python = platform.python_version()
     yield "versions", f"sharectl {__version__}, Python {python}, htcondor2 {own}"
     if subject.look is not None:
-        yield "nodes", f"{counted(len(subject.expected), 'slot')} under control"
+        number = sum(answer.value is not None for answer in subject.of("startd").values())
+        slots = counted(len(subject.expected), "slot")
+        yield "cron", f"asked {number} of {slots} under control with the snippet"

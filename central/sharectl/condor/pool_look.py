@@ -1,6 +1,6 @@
 """Look at a pool for `sharectl check pool`: slots, daemons, clocks, and knobs of daemons.
 
-One query has all slots; the other daemons are asked one by one.
+One query has all slots; daemons are asked one by one, of the execute points only some.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ def version_of(written: str) -> Version:
     return tuple(map(int, match.groups())) if match else ()
 
 
+MOST_ASKED = 8
+"""Execute points that are asked for their knobs."""
 _MOST_NAMES = 50
 """Job transforms and submit requirements of an access point that are read."""
 _STEPS_SECONDS = (node_ads.CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
@@ -95,6 +97,8 @@ class SlotLook(NamedTuple):
     undefined: tuple[str, ...]
     """Clauses that the slot does not publish."""
     is_draining: bool
+    stale_seconds: int
+    """t1_JobCtlStaleSeconds; 0 if the slot has none."""
     has_policy: bool
     """True with a consumption policy."""
 
@@ -143,6 +147,7 @@ def look_at_pool(
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
             undefined=tuple(name for name in clauses if name not in ad),
             is_draining=slot.is_draining,
+            stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
             has_policy=_POLICY in ad,
         )
         for ad, slot in zip(ads, facts)
@@ -184,7 +189,9 @@ def ahead_seconds(collector: Any) -> int:
 # ---- daemons, asked themselves
 
 
-def ask_daemons(look: PoolLook, pool: PoolConfig) -> dict[str, Answer]:
+def ask_daemons(
+    look: PoolLook, startds: Iterable[DaemonLook], startd_knobs: Sequence[str], pool: PoolConfig
+) -> dict[str, Answer]:
     """Knobs of daemons by kind and name, such as ``schedd ap-1.example.org``; name → text."""
     bindings()
     intervals = partial(knobs, names=("NEGOTIATOR_INTERVAL",))
@@ -192,6 +199,7 @@ def ask_daemons(look: PoolLook, pool: PoolConfig) -> dict[str, Answer]:
         ("schedd", look.daemons["Schedd"], _of_access_point),
         ("negotiator", look.daemons["Negotiator"], intervals),
         ("defrag", look.daemons["Defrag"], partial(knobs, names=_DEFRAG_KNOBS)),
+        ("startd", startds, partial(knobs, names=startd_knobs)),
     ]
     questions = {}
     for kind, daemons, ask in rows:

@@ -25,7 +25,7 @@ MAX_CONSTRAINT = 4096
 """Characters: HTCondor's parser goes one level down the stack for each parenthesis."""
 POOL_CHECKS = (
     *("versions", "reach", "clocks", "files", "timer", "cycles", "targets"),
-    *("groups", "leftovers", "start", "nodes", "cores", "defrag"),
+    *("groups", "leftovers", "cron", "start", "nodes", "cores", "defrag"),
 )
 """Checks of `sharectl check pool`, which `sharectl.check` has with their words."""
 UNMAPPED = "unmapped"

@@ -19,12 +19,14 @@ from sharectl.check.pool import (
     PoolReport,
     PoolSubject,
     timer_of,
+    to_ask,
     why_chosen,
 )
 from sharectl.check.snippet_rules import CLAUSES
 from sharectl.condor.deadline import Answer
 from sharectl.condor.node_ads import Awaited
 from sharectl.condor.pool_look import (
+    MOST_ASKED,
     ROUTED_BY,
     PoolLook,
     look_at_pool,
@@ -43,6 +45,14 @@ GOOD_GROUPS = {
     "job_transform_names": "AssignAccountingGroup",
     "immutable_job_attrs": "AcctGroup AcctGroupUser, AccountingGroup",
     "job_transform_assignaccountinggroup": "COPY Owner = AcctGroupUser\nSET AcctGroup = x",
+}
+GOOD_CRON = {
+    "startd_cron_joblist": " SITE JOB_CTL SHARECTL_OFF",
+    "startd_cron_job_ctl_executable": "/usr/libexec/sharectl/job_ctl.py",
+    "startd_cron_job_ctl_kill": "True",
+    "startd_cron_job_ctl_period": "30s",
+    "startd_cron_sharectl_off_executable": "/bin/sh",
+    "startd_cron_sharectl_off_kill": "True",
 }
 GOOD_DEFRAG = {"defrag_requirements": "t1_TargetActive =!= True"}
 
@@ -122,6 +132,7 @@ def answers_of(**more: Optional[Mapping[str, str]]) -> dict[str, Answer]:
         "schedd ap-1": GOOD_GROUPS,
         "negotiator cm": {},
         "defrag df": GOOD_DEFRAG,
+        "startd slot1@wn-1.example.org": GOOD_CRON,
     }
     answers = {name: more.get(name.split()[0], own) for name, own in knobs.items()}
     return {
@@ -192,6 +203,8 @@ CASES: dict[str, Change] = {
     "collector ahead": with_slots(slot(), ahead_seconds=4000),
     "groups": with_answers(schedd={}),
     "routed": with_answers(schedd={ROUTED_BY: "AcctGroup"}),
+    "kill": with_answers(startd={**GOOD_CRON, "startd_cron_job_ctl_kill": "1"}),
+    "silent node": with_answers(startd=None),
     "no clauses": with_slots(slot(start="true")),
     "a way past": with_slots(slot(start=f"TARGET.Vip || ({OURS})")),
     "not published": with_slots(without(slot(), "t1_CoolAdmits")),
@@ -238,6 +251,16 @@ def test_many_nodes_are_one_finding_with_the_first_names(subject: PoolSubject) -
     (result,) = CHECKS.findings(with_slots(*slots)(subject))
     names = "wn-0.example.org, wn-1.example.org, wn-2.example.org, and 497 more"
     assert (result.place, result.fault[:10]) == (names, "500 slots:")
+
+
+def test_nodes_of_each_kind_are_asked_and_not_too_many() -> None:
+    alike = [slot(f"wn-{number}") for number in range(50)]
+    odd = slot("odd", start="true")
+    bare = without(slot("bare"), "t1_")
+    chosen = [daemon.name for daemon in to_ask(look_at(*alike, odd, bare).slots)]
+    assert len(chosen) == MOST_ASKED
+    assert "slot1@odd.example.org" in chosen
+    assert "slot1@bare.example.org" not in chosen
 
 
 def test_an_access_point_with_rules_of_its_own_is_in_order() -> None:
