@@ -49,6 +49,7 @@ from sharectl.config.model import OBSERVE, Config
 from sharectl.plan.nodes import REMEDIES
 from sharectl.plan.plan import State
 from sharectl.plan.settings import OBEY_SECONDS
+from sharectl.publish.disabled_file import user_name
 from sharectl.times import span
 from sharectl.words import counted
 
@@ -134,6 +135,11 @@ def divided(problem: str, otherwise: str) -> dict[str, Any]:
 # ---- files
 
 
+def unseen(place: str, error: OSError) -> Finding:
+    """Finding about a file that this user cannot read."""
+    return finding("not looked at", place, why=error.strerror or error)
+
+
 @CHECKS.rule()
 def readers(subject: PoolSubject) -> Iterator[Finding]:
     """Files that nodes and monitoring read as other users, and folders above them."""
@@ -146,13 +152,32 @@ def readers(subject: PoolSubject) -> Iterator[Finding]:
             try:
                 mode = stat.S_IMODE(part.stat().st_mode)
             except FileNotFoundError:
-                continue  # a cycle makes it, or says that there is no folder
+                continue  # a cycle makes it, or `own_files` names it
             except OSError as error:
-                yield finding("not looked at", str(part), why=error.strerror or error)
+                yield unseen(str(part), error)
                 continue
             if not mode & needed:
                 words: dict[str, Any] = {"mode": mode, "readers": who, "right": right, "path": part}
                 yield finding("kept from readers", str(part), **words)
+
+
+@CHECKS.rule()
+def strangers(subject: PoolSubject) -> Iterator[Finding]:
+    """Files that cycles append to, and that somebody else owns."""
+    folder, log = subject.config.state_directory, subject.config.history.errors_log
+    try:
+        owner = folder.stat().st_uid
+        files = [folder / "lock", log, *sorted(folder.glob("ledger/*"))]
+        owners = {path: path.stat().st_uid for path in files if path.is_file()}
+    except FileNotFoundError:
+        return  # no cycle has run yet
+    except OSError as error:
+        yield unseen(str(error.filename or folder), error)
+        return
+    user = user_name(owner)
+    for path, uid in owners.items():
+        if owner not in (0, uid):
+            yield finding("stranger's", str(path), owner=user_name(uid), user=user, path=path)
 
 
 # ---- cycles

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from sharectl.check.pool import CHECKS
 from sharectl.config.fields import POOL_CHECKS
+from sharectl.publish.disabled_file import user_name
 from sharectl.publish.state import StateFile
 from tests.unit.cli.conftest import Run
 
@@ -61,12 +63,12 @@ def test_without_bindings_or_a_sound_configuration_nothing_is_checked(
     assert run("check", "pool")[0] == 78
 
 
-def test_a_folder_that_keeps_targets_from_nodes_is_named(run: Run, tmp_path: Path) -> None:
-    tmp_path.chmod(0o700)
-    remedies = {f["place"]: f["remedy"] for f in findings(run) if f["id"] == "files"}
-    assert remedies[str(tmp_path)] == f"chmod o+x {tmp_path}"
-    tmp_path.chmod(0o711)
-    assert str(tmp_path) not in {f["place"] for f in findings(run)}
+def test_files_that_cycles_cannot_write_are_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "lock").symlink_to("/etc/passwd")
+    user = user_name(os.geteuid() or 4242)
+    os.chown(tmp_path, os.geteuid() or 4242, -1)
+    files = {f["place"]: f["fault"] for f in findings(run) if f["id"] == "files"}
+    assert f"belongs to root, and cycles run as {user}" in files[str(tmp_path / "lock")]
 
 
 def test_before_the_first_cycle_there_is_something_to_do_and_nothing_has_failed(
