@@ -72,7 +72,6 @@ SCREENS: dict[str, tuple[object, ...]] = {
     "cycle.json": ("explain", "cycle", NOW, "--json"),
     "plan-diff.txt": DIFF,
     "plan-diff.json": (*DIFF, "--json"),
-    "replay.txt": ("replay", "--set", "control.max_nodes=3", "--set", "control.strategy=pair"),
 }
 
 
