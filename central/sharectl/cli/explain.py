@@ -35,7 +35,7 @@ _LABEL = 19
 """Characters before the sentence of a code."""
 _AGAIN = (
     f"TIME is {FORMS}. What would change a decision is found by deciding again, with the "
-    "configuration of now and one thing changed; on a large pool fewer things are tried."
+    "configuration of now and one thing changed as far as it can be."
 )
 
 _When = tuple[Optional[int], Optional[int]]

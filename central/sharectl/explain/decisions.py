@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import NamedTuple, Optional
@@ -10,7 +11,7 @@ from typing import NamedTuple, Optional
 from sharectl.control.setpoints import SETPOINTS, shared_ratio
 from sharectl.cycle.record import case_of, record_of
 from sharectl.explain import what_if
-from sharectl.explain.what_if import Case, Flip, Outcome, Trials
+from sharectl.explain.what_if import Case, Flip, Outcome
 from sharectl.model import Target
 from sharectl.plan.diff import power_moved_hs06
 from sharectl.plan.plan import Decision, PlanConfig
@@ -50,7 +51,6 @@ class Otherwise(NamedTuple):
     """Outcome of deciding now."""
     note: str = ""
     """`OVERRULED` or `ANOTHER`; empty if deciding now comes to the recorded outcome."""
-    tried_all: bool = True
 
 
 class Exchange(NamedTuple):
@@ -90,44 +90,33 @@ def targets_of(record: CycleRecord) -> tuple[Target, ...]:
 
 
 def explain_group(explained: Explained, group: str) -> Otherwise:
-    """Changes that would make a group give, receive, or do neither."""
-    trials, outcome, flips = _Trials(explained), what_if.role(group), tuple[Flip, ...]()
-    if group in trials.case.config.pledge_hs06:
-        flips += trials.flips(what_if.limit_levers(trials), what_if.role(group, nodes=True))
-        flips += trials.flips(what_if.group_levers(trials, group), outcome)
+    """Changes that would make a group give or receive on other numbers of nodes."""
     were = what_if.counts(targets_of(explained.record), group)
     are = what_if.counts(explained.decision.plan.targets, group)
-    return trials.otherwise(flips, outcome, same=were == are)
+    return _otherwise(explained, what_if.role(group), same=were == are)
 
 
 def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
     """Changes that would give a node a target, or take it away."""
-    trials, outcome = _Trials(explained), what_if.under_target(record.node)
-    nodes = [node for node in trials.case.snapshot.nodes if node.name == record.node]
-    levers = what_if.node_levers(trials, nodes[0]) if nodes else ()
     same = what_if.target_on(explained.decision, record.node) == record.target
-    return trials.otherwise(trials.flips(levers, outcome), outcome, same=same)
+    return _otherwise(explained, what_if.under_target(record.node), [record.node], same=same)
 
 
 def explain_cycle(explained: Explained) -> Otherwise:
     """Changes that would give the pool more targets, or fewer."""
-    trials, outcome = _Trials(explained), what_if.targets_in_all
-    flips = trials.flips(what_if.cycle_levers(trials), outcome)
-    return trials.otherwise(flips, outcome, same=explained.agrees)
+    nodes = [node.node for node in explained.record.nodes]
+    return _otherwise(explained, what_if.targets_in_all, nodes, same=explained.agrees)
 
 
-class _Trials(Trials):
-    """Trials of a decision of a cycle: the fewer, the larger the pool."""
-
-    def __init__(self, explained: Explained) -> None:
-        decisions = max(20, min(90, 40_000 // max(1, len(explained.record.nodes))))
-        super().__init__(explained.case, explained.decision, decisions)
-        self.note = OVERRULED if explained.record.reason in OVERRULING else ""
-
-    def otherwise(self, flips: tuple[Flip, ...], outcome: Outcome, *, same: bool) -> Otherwise:
-        """Changes, and the outcome of deciding now; ``same`` if that is the recorded outcome."""
-        note = self.note or ("" if same else ANOTHER)
-        return Otherwise(flips, outcome(self.decision), note, self.remaining >= 0)
+def _otherwise(
+    explained: Explained, outcome: Outcome, nodes: Collection[str] = (), *, same: bool
+) -> Otherwise:
+    """Changes of the outcome; ``same`` if deciding now comes to the recorded one."""
+    note = "" if same else ANOTHER
+    if explained.record.reason in OVERRULING:
+        note = OVERRULED
+    flips = what_if.flips(explained.case, explained.decision, outcome, nodes)
+    return Otherwise(flips, outcome(explained.decision), note)
 
 
 def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:
