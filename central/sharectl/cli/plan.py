@@ -106,8 +106,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         "--diff",
         action="store_true",
         help="instead, what the plan would change beside what is published: targets added, kept, "
-        "moved to another node, altered and dropped, the power that changes hands and the idle "
-        "core-seconds it costs",
+        "moved to another node, altered and dropped, and the power that changes hands",
     )
 
 
@@ -122,7 +121,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     if arguments.diff:
         beside, targets = _published(config, case.now)
         nodes = {node.node: node for node in decision.nodes}
-        diff = plan_diff(targets, plan.targets, nodes, case.config.strategy)
+        diff = plan_diff(targets, plan.targets, nodes)
         head = {"beside": beside, "sequence": plan.sequence, "reason": plan.reason}
         text = partial(plans.print_diff, diff, plan, beside)
         options.show(arguments, "plan_diff", {**head, **plans.changes_data(diff)}, text)

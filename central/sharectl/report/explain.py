@@ -131,7 +131,7 @@ def cycle_page(
     diff, targets = None, decisions.targets_of(record)
     if before is not None and record.nodes:
         nodes = {node.node: node for node in record.nodes}
-        diff = plan_diff(decisions.targets_of(before), targets, nodes, record.strategy)
+        diff = plan_diff(decisions.targets_of(before), targets, nodes)
     reasons = Counter(sorted(node.reason for node in record.nodes if node.reason is not None))
     data = {
         "cycle": record.number or None,

@@ -9,26 +9,25 @@ from sharectl.model import Plan, Target
 from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS
 from sharectl.report.tables import print_paragraph, print_table
-from sharectl.words import counted
 
 ROWS = 14
 """Changes that one screen has room for."""
 
 
 def changes_data(diff: PlanDiff) -> dict[str, Any]:
-    """Changes, their number by kind, and their effect."""
+    """Changes, their number by kind, and the power that they move."""
     return {
         "counts": {kind: diff.count(kind) for kind in KINDS},
         "changes": [
             {"kind": change.kind, "nodes": change.nodes, **asdict(change)}
             for change in diff.changes
         ],
-        "effect": asdict(diff.effect),
+        "power_hs06": diff.power_hs06,
     }
 
 
 def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO) -> None:
-    """Print counts, one screen of changes, and their effect."""
+    """Print counts, one screen of changes, and the power that they move."""
     counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS)
     print_paragraph(f"beside {beside}: {counts}", to)
     print_paragraph(REASONS[decided.reason], to)
@@ -42,15 +41,8 @@ def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO) -> None:
     print_table("", ("change", "node", "before", "after"), rows, to)
     if len(changed) > ROWS:
         to.write(f"… and {len(changed) - ROWS} more: --json\n")
-    effect = diff.effect
-    power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items())
-    print_paragraph(f"power that changes hands, HS06: {power or 'none'}", to)
-    idle = effect.idle_core_seconds
-    come = "unknown" if idle is None else f"{idle:.0f}"
-    print_paragraph(f"idle core-seconds expected: {come} for targets that come", to)
-    if effect.unknown_nodes:
-        nodes = counted(effect.unknown_nodes, "node")
-        print_paragraph(f"left out, since nothing is known of them: {nodes}", to)
+    power = ", ".join(f"{group} {gain:+.0f}" for group, gain in diff.power_hs06.items())
+    print_paragraph(f"power that changes hands on known nodes, HS06: {power or 'none'}", to)
 
 
 def target_words(target: Optional[Target]) -> str:
