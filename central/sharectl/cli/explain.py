@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
 from collections.abc import Sequence
 from functools import partial
-from textwrap import TextWrapper
 from typing import Optional, TextIO
 
 from sharectl.cli import options, wiring
@@ -21,7 +19,7 @@ from sharectl.explain.turn import Prospect, prospect
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report import explain as pages
-from sharectl.report.tables import listed
+from sharectl.report.tables import listed, print_hanging
 from sharectl.shares.groups import group_of
 from sharectl.times import FORMS, shown
 from sharectl.words import did_you_mean
@@ -31,8 +29,8 @@ LEAST_TIME = 100_000_000
 """Unix seconds from which a number is a time: no ledger counts so many cycles."""
 _CYCLE = "cycle N of the ledger, or a time: the last cycle then (default: the latest)"
 _NAMES_LISTED = 6
-_LABEL = 19
-"""Characters before the sentence of a code."""
+_LABEL = 17
+"""Characters of the longest code."""
 _AGAIN = (
     f"TIME is {FORMS}. What would change a decision is found by deciding again, with the "
     "configuration of now and one thing changed as far as it can be."
@@ -88,13 +86,8 @@ def _recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> Cycle
         record = ledger.latest() if number is None else ledger.cycle(number)
     if record is not None:
         return record
-    span = ledger.span()
-    if span is None:
-        raise AbsentError(f"{ledger.path}: no cycle is in it yet: `sharectl cycle`, or --live")
     wanted = f"cycle {number}" if at is None else f"cycle at or before {shown(at)}"
-    ends = (ledger.cycle_at(taken_at) for taken_at in span)
-    first, last = (f"{end.number} ({shown(end.taken_at)})" for end in ends if end is not None)
-    raise AbsentError(f"{ledger.path}: no {wanted}: it has cycles from {first} to {last}")
+    raise AbsentError(options.no_cycle(ledger.span(), wanted))
 
 
 def _decided_again(record: CycleRecord, config: Config) -> Explained:
@@ -215,16 +208,10 @@ def _codes(arguments: argparse.Namespace) -> int:
 
 
 def _print_codes(to: TextIO) -> None:
-    wrapper = TextWrapper(
-        max(shutil.get_terminal_size().columns, 2 * _LABEL),
-        subsequent_indent=" " * (_LABEL + 1),
-        break_on_hyphens=False,
-    )
     for family, codes in CODES.items():
         print(f"{family}: {FAMILIES[family]}", file=to)
         for code, says in codes.items():
-            wrapper.initial_indent = f"  {code:<{_LABEL - 2}} "
-            print(wrapper.fill(says), file=to)
+            print_hanging(f"  {code:<{_LABEL}} ", says, to)
 
 
 _SUBJECTS = {
