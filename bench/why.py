@@ -19,12 +19,8 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in 
 
 from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
 from sharectl.cycle.record import record_of  # noqa: E402
-from sharectl.explain.decisions import (  # noqa: E402
-    explain_cycle,
-    explain_group,
-    explain_node,
-    of_ledger,
-)
+from sharectl.explain import what_if  # noqa: E402
+from sharectl.explain.decisions import of_ledger, otherwise  # noqa: E402
 from sharectl.model import PlanLimits  # noqa: E402
 from sharectl.plan.plan import PlanConfig, State, decide  # noqa: E402
 from sharectl.plan.records import CycleRecord  # noqa: E402
@@ -36,10 +32,12 @@ def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     context = of_ledger(record, config)
     decision_seconds, _ = _timed(context.case.decided)
     most_over = max(record.groups, key=lambda control: control.output_hs06).group
-    without = next(node for node in record.nodes if node.target is None)
-    group_seconds, group = _timed(lambda: explain_group(context, most_over))
-    node_seconds, node = _timed(lambda: explain_node(context, without))
-    cycle_seconds, cycle = _timed(lambda: explain_cycle(context))
+    without = next(node.node for node in record.nodes if node.target is None)
+    group_seconds, group = _timed(lambda: otherwise(context, what_if.role(most_over)))
+    under_target = what_if.under_target(without)
+    node_seconds, node = _timed(lambda: otherwise(context, under_target, [without]))
+    nodes_of = [node.node for node in record.nodes]
+    cycle_seconds, cycle = _timed(lambda: otherwise(context, what_if.targets_in_all, nodes_of))
     return {
         "decide": decision_seconds,
         "cycle": cycle_seconds,

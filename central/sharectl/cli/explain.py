@@ -12,7 +12,7 @@ from typing import Optional, TextIO
 from sharectl.cli import options, wiring
 from sharectl.config.model import Config
 from sharectl.errors import AbsentError, StateError
-from sharectl.explain import decisions, job
+from sharectl.explain import decisions, job, what_if
 from sharectl.explain.codes import CODES, FAMILIES
 from sharectl.explain.decisions import Explained
 from sharectl.explain.turn import Prospect, prospect
@@ -101,8 +101,8 @@ def _group(arguments: argparse.Namespace) -> int:
     groups = [control.group for control in explained.record.groups]
     if name not in groups:
         raise _absent("group", arguments.name, groups)
-    page = pages.group_page(explained, name, decisions.explain_group(explained, name))
-    page.print(sys.stdout, json=arguments.json)
+    otherwise = decisions.otherwise(explained, what_if.role(name))
+    pages.group_page(explained, name, otherwise).print(sys.stdout, json=arguments.json)
     return 0
 
 
@@ -121,7 +121,8 @@ def _node(arguments: argparse.Namespace) -> int:
         pool, now = config.pool, int(time.time())
         stale_seconds = config.nodes.job_ctl_stale_seconds
         words = ask(pool.collector, node.node, now, stale_seconds, pool.collector_deadline_seconds)
-    otherwise, since = decisions.explain_node(explained, node), _since(explained, node, config)
+    otherwise = decisions.otherwise(explained, what_if.under_target(node.node), [node.node])
+    since = _since(explained, node, config)
     pages.node_page(explained, node, otherwise, since, words).print(sys.stdout, json=arguments.json)
     return 0
 
@@ -148,8 +149,10 @@ def _cycle(arguments: argparse.Namespace) -> int:
     ledger = wiring.ledger_of(config)
     record = _recorded(ledger, *(arguments.cycle or (None, None)))
     before = ledger.last_complete(0, record.taken_at)
-    again = _decided_again(record, config) if record.complete else None
-    otherwise = decisions.explain_cycle(again) if again else None
+    again, otherwise = None, None
+    if record.complete:
+        again, nodes = _decided_again(record, config), [node.node for node in record.nodes]
+        otherwise = decisions.otherwise(again, what_if.targets_in_all, nodes)
     pages.cycle_page(record, before, again, otherwise).print(sys.stdout, json=arguments.json)
     return 0
 

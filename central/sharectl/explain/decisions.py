@@ -15,14 +15,14 @@ from sharectl.explain.what_if import Case, Flip, Outcome
 from sharectl.model import Target
 from sharectl.plan.diff import power_moved_hs06
 from sharectl.plan.plan import Decision, PlanConfig
-from sharectl.plan.records import CycleRecord, NodeRecord
+from sharectl.plan.records import CycleRecord
 from sharectl.shares.groups import GroupTree, first_level
 
 OVERRULING = frozenset({"disabled", "foreign", "withdrawn"})
 """Reasons of `sharectl.plan.plan.REASONS` for no targets whatever the errors call for."""
 
 OVERRULED, ANOTHER = "overruled", "another"
-"""The cycle was kept from publishing; deciding now comes to another outcome than the cycle."""
+"""The cycle was kept from publishing; deciding now comes to other targets than the cycle."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Otherwise(NamedTuple):
     outcome: str
     """Outcome of deciding now."""
     note: str = ""
-    """`OVERRULED` or `ANOTHER`; empty if deciding now comes to the recorded outcome."""
+    """`OVERRULED` or `ANOTHER`; empty if deciding now comes to the recorded targets."""
 
 
 class Exchange(NamedTuple):
@@ -89,30 +89,9 @@ def targets_of(record: CycleRecord) -> tuple[Target, ...]:
     return tuple(node.target for node in record.nodes if node.target is not None)
 
 
-def explain_group(explained: Explained, group: str) -> Otherwise:
-    """Changes that would make a group give or receive on other numbers of nodes."""
-    were = what_if.counts(targets_of(explained.record), group)
-    are = what_if.counts(explained.decision.plan.targets, group)
-    return _otherwise(explained, what_if.role(group), same=were == are)
-
-
-def explain_node(explained: Explained, record: NodeRecord) -> Otherwise:
-    """Changes that would give a node a target, or take it away."""
-    same = what_if.target_on(explained.decision, record.node) == record.target
-    return _otherwise(explained, what_if.under_target(record.node), [record.node], same=same)
-
-
-def explain_cycle(explained: Explained) -> Otherwise:
-    """Changes that would give the pool more targets, or fewer."""
-    nodes = [node.node for node in explained.record.nodes]
-    return _otherwise(explained, what_if.targets_in_all, nodes, same=explained.agrees)
-
-
-def _otherwise(
-    explained: Explained, outcome: Outcome, nodes: Collection[str] = (), *, same: bool
-) -> Otherwise:
-    """Changes of the outcome; ``same`` if deciding now comes to the recorded one."""
-    note = "" if same else ANOTHER
+def otherwise(explained: Explained, outcome: Outcome, nodes: Collection[str] = ()) -> Otherwise:
+    """Changes that would change an outcome; ``nodes`` may come under control."""
+    note = "" if explained.agrees else ANOTHER
     if explained.record.reason in OVERRULING:
         note = OVERRULED
     flips = what_if.flips(explained.case, explained.decision, outcome, nodes)

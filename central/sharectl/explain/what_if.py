@@ -84,16 +84,13 @@ def role(group: str) -> Outcome:
     """Outcome for a group: it gives or receives, on so many nodes, or neither."""
 
     def outcome(decision: Decision) -> str:
-        sides = zip(("gives", "receives"), counts(decision.plan.targets, group))
+        targets = decision.plan.targets
+        gives = sum(target.held_back == group for target in targets)
+        receives = sum(target.helped == group for target in targets)
+        sides = (("gives", gives), ("receives", receives))
         return " and ".join(f"{word} on {counted(n, 'node')}" for word, n in sides if n) or NEITHER
 
     return outcome
-
-
-def counts(targets: Collection[Target], group: str) -> tuple[int, int]:
-    """Numbers of nodes on which a group gives and receives."""
-    gives = sum(target.held_back == group for target in targets)
-    return gives, sum(target.helped == group for target in targets)
 
 
 def under_target(node: str) -> Outcome:
