@@ -8,10 +8,7 @@ from typing import Any, Optional, TextIO
 from sharectl.model import Plan, Target
 from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS
-from sharectl.report.tables import print_paragraph, print_table
-
-ROWS = 14
-"""Changes that one screen has room for."""
+from sharectl.report.tables import print_screen
 
 
 def changes_data(diff: PlanDiff) -> dict[str, Any]:
@@ -27,22 +24,16 @@ def changes_data(diff: PlanDiff) -> dict[str, Any]:
 
 
 def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO) -> None:
-    """Print counts, one screen of changes, and the power that they move."""
+    """Print counts, the power that the changes move, and the changes; a terminal gets a screen."""
     counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS)
-    print_paragraph(f"beside {beside}: {counts}", to)
-    print_paragraph(REASONS[decided.reason], to)
-    changed = [change for change in diff.changes if change.kind != "kept"]
-    if not changed:
-        return
-    rows = [
-        (c.kind, " -> ".join(c.nodes), target_words(c.before), target_words(c.after))
-        for c in changed[:ROWS]
-    ]
-    print_table("", ("change", "node", "before", "after"), rows, to)
-    if len(changed) > ROWS:
-        to.write(f"… and {len(changed) - ROWS} more: --json\n")
     power = ", ".join(f"{group} {gain:+.0f}" for group, gain in diff.power_hs06.items())
-    print_paragraph(f"power that changes hands on known nodes, HS06: {power or 'none'}", to)
+    rows = [("plan", REASONS[decided.reason])]
+    rows.append(("power", f"changes hands on known nodes, HS06: {power or 'none'}"))
+    for change in diff.changes:
+        if change.kind != "kept":
+            targets = f"{target_words(change.before)} -> {target_words(change.after)}"
+            rows.append((change.kind, f"{' -> '.join(change.nodes)}: {targets}"))
+    print_screen(f"beside {beside}: {counts}", rows, to)
 
 
 def target_words(target: Optional[Target]) -> str:
