@@ -151,7 +151,8 @@ def _cycle(arguments: argparse.Namespace) -> int:
     before = ledger.last_complete(0, record.taken_at)
     again, otherwise = None, None
     if record.complete:
-        again, nodes = _decided_again(record, config), [node.node for node in record.nodes]
+        again = _decided_again(record, config)
+        nodes = [node.node for node in record.nodes]
         otherwise = decisions.otherwise(again, what_if.targets_in_all, nodes)
     pages.cycle_page(record, before, again, otherwise).print(sys.stdout, json=arguments.json)
     return 0

@@ -69,8 +69,9 @@ def _levers(case: Case, names: Collection[str]) -> Iterator[tuple[str, Optional[
     limits, nodes = case.config.limits, case.snapshot.nodes
     present = replace(limits, deadband_hs06=deadband_hs06(limits, nodes))
     for code, (name, free) in LIFTED.items():
-        value, lifted = getattr(present, name), dict[str, Any]({name: free})
+        value = getattr(present, name)
         if value != free:
+            lifted: dict[str, Any] = {name: free}
             config = replace(case.config, limits=replace(limits, **lifted))
             yield code, value, replace(case, config=config)
     if any(node.name in names and not node.controlled for node in nodes):
