@@ -1,19 +1,17 @@
-"""Time of explanations, as ratios to one decision, and memory of replays of ever more cycles.
+"""Time of explanations, as ratios to one decision.
 
-Each is measured in a process of its own, explanations by the processor's time. ``--nodes`` and
-``--groups`` say how large the pool of the explanations is.
+Each strategy is measured in a separate process, by the processor's time. ``--nodes`` and
+``--groups`` say how large the pool is.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +19,11 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in 
 
 from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
 from sharectl.cycle.record import record_of  # noqa: E402
-from sharectl.explain.decisions import (  # noqa: E402
-    explain_cycle,
-    explain_group,
-    explain_node,
-    of_ledger,
-    replayed,
-    summed,
-)
+from sharectl.explain import what_if  # noqa: E402
+from sharectl.explain.decisions import of_ledger, otherwise  # noqa: E402
 from sharectl.model import PlanLimits  # noqa: E402
 from sharectl.plan.plan import PlanConfig, State, decide  # noqa: E402
 from sharectl.plan.records import CycleRecord  # noqa: E402
-
-PERIOD_SECONDS = 1020
-REPLAY_NODES, REPLAY_GROUPS = 50, 10
-REPLAY_CYCLES = (50, 400)
 
 
 def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
@@ -44,32 +32,19 @@ def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     context = of_ledger(record, config)
     decision_seconds, _ = _timed(context.case.decided)
     most_over = max(record.groups, key=lambda control: control.output_hs06).group
-    without = next(node for node in record.nodes if node.target is None)
-    group_seconds, group = _timed(lambda: explain_group(context, most_over))
-    node_seconds, node = _timed(lambda: explain_node(context, without))
-    cycle_seconds, cycle = _timed(lambda: explain_cycle(context))
+    without = next(node.node for node in record.nodes if node.target is None)
+    group_seconds, group = _timed(lambda: otherwise(context, what_if.role(most_over)))
+    under_target = what_if.under_target(without)
+    node_seconds, node = _timed(lambda: otherwise(context, under_target, [without]))
+    nodes_of = [node.node for node in record.nodes]
+    cycle_seconds, cycle = _timed(lambda: otherwise(context, what_if.targets_in_all, nodes_of))
     return {
         "decide": decision_seconds,
         "cycle": cycle_seconds,
         "group": group_seconds,
         "node": node_seconds,
         "flips": [len(changes.flips) for changes in (group, node, cycle)],
-        "tried_all": [changes.tried_all for changes in (group, node, cycle)],
     }
-
-
-def replay_of(cycles: int) -> dict[str, Any]:
-    """Memory of a replay of so many cycles, MiB, and its seconds."""
-    config, record = _decided("many", REPLAY_NODES, REPLAY_GROUPS)
-
-    def records() -> Iterator[CycleRecord]:
-        for number in range(cycles):
-            yield replace(record, number=number, taken_at=record.taken_at + number * PERIOD_SECONDS)
-
-    began = time.perf_counter()
-    summed(list(replayed(records(), config, config, "")))
-    seconds = time.perf_counter() - began
-    return {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "seconds": seconds}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -80,29 +55,18 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--only", help=argparse.SUPPRESS)
     arguments = parser.parse_args(argv)
     if arguments.only:
-        what, of = arguments.only.split(":")
-        measure = {
-            "explain": lambda: explained(of, arguments.nodes, arguments.groups),
-            "replay": lambda: replay_of(int(of)),
-        }
-        print(json.dumps(measure[what]()))
+        print(json.dumps(explained(arguments.only, arguments.nodes, arguments.groups)))
         return 0
     for strategy in ("pair", "many"):
-        seen = _in_a_process(f"explain:{strategy}", arguments)
+        seen = _in_a_process(strategy, arguments)
         print(
             f"{strategy}: {arguments.nodes} nodes, {arguments.groups} groups: a decision is 1 "
             f"({seen['decide']:.2f} s), a "
             f"group {seen['group'] / seen['decide']:.1f}, a node "
             f"{seen['node'] / seen['decide']:.1f}, a cycle {seen['cycle'] / seen['decide']:.1f} "
             f"({seen['cycle']:.1f} s) "
-            f"({seen['flips']} changes found, all tried: {seen['tried_all']})"
+            f"({seen['flips']} changes found)"
         )
-    few, many = (_in_a_process(f"replay:{cycles}", arguments) for cycles in REPLAY_CYCLES)
-    print(
-        f"replay: {REPLAY_CYCLES[1] // REPLAY_CYCLES[0]} times as many cycles take "
-        f"{many['mib'] / few['mib']:.2f} times the "
-        f"memory ({few['mib']:.0f} MiB) and {many['seconds'] / few['seconds']:.1f} times as long"
-    )
     return 0
 
 
@@ -119,10 +83,10 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.process_time() - began, result
 
 
-def _in_a_process(what: str, arguments: argparse.Namespace) -> dict[str, Any]:
+def _in_a_process(strategy: str, arguments: argparse.Namespace) -> dict[str, Any]:
     size = ["--nodes", str(arguments.nodes), "--groups", str(arguments.groups)]
     done = subprocess.run(
-        [sys.executable, __file__, "--only", what, *size],
+        [sys.executable, __file__, "--only", strategy, *size],
         check=True,
         capture_output=True,
         text=True,

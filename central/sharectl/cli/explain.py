@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 import time
 from collections.abc import Sequence
 from functools import partial
-from textwrap import TextWrapper
 from typing import Optional, TextIO
 
 from sharectl.cli import options, wiring
 from sharectl.config.model import Config
 from sharectl.errors import AbsentError, StateError
-from sharectl.explain import decisions, job
+from sharectl.explain import decisions, job, what_if
 from sharectl.explain.codes import CODES, FAMILIES
 from sharectl.explain.decisions import Explained
 from sharectl.explain.turn import Prospect, prospect
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report import explain as pages
-from sharectl.report.tables import listed
+from sharectl.report.tables import listed, print_hanging
 from sharectl.shares.groups import group_of
 from sharectl.times import FORMS, shown
 from sharectl.words import did_you_mean
@@ -31,11 +29,11 @@ LEAST_TIME = 100_000_000
 """Unix seconds from which a number is a time: no ledger counts so many cycles."""
 _CYCLE = "cycle N of the ledger, or a time: the last cycle then (default: the latest)"
 _NAMES_LISTED = 6
-_LABEL = 19
-"""Characters before the sentence of a code."""
+_LABEL = 17
+"""Characters of the longest code."""
 _AGAIN = (
     f"TIME is {FORMS}. What would change a decision is found by deciding again, with the "
-    "configuration of now and one thing changed; on a large pool fewer things are tried."
+    "configuration of now and one thing changed as far as it can be."
 )
 
 _When = tuple[Optional[int], Optional[int]]
@@ -88,13 +86,8 @@ def _recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> Cycle
         record = ledger.latest() if number is None else ledger.cycle(number)
     if record is not None:
         return record
-    span = ledger.span()
-    if span is None:
-        raise AbsentError(f"{ledger.path}: no cycle is in it yet: `sharectl cycle`, or --live")
     wanted = f"cycle {number}" if at is None else f"cycle at or before {shown(at)}"
-    ends = (ledger.cycle_at(taken_at) for taken_at in span)
-    first, last = (f"{end.number} ({shown(end.taken_at)})" for end in ends if end is not None)
-    raise AbsentError(f"{ledger.path}: no {wanted}: it has cycles from {first} to {last}")
+    raise AbsentError(options.no_cycle(ledger.span(), wanted))
 
 
 def _decided_again(record: CycleRecord, config: Config) -> Explained:
@@ -108,8 +101,8 @@ def _group(arguments: argparse.Namespace) -> int:
     groups = [control.group for control in explained.record.groups]
     if name not in groups:
         raise _absent("group", arguments.name, groups)
-    page = pages.group_page(explained, name, decisions.explain_group(explained, name))
-    page.print(sys.stdout, json=arguments.json)
+    otherwise = decisions.otherwise(explained, what_if.role(name))
+    pages.group_page(explained, name, otherwise).print(sys.stdout, json=arguments.json)
     return 0
 
 
@@ -128,7 +121,8 @@ def _node(arguments: argparse.Namespace) -> int:
         pool, now = config.pool, int(time.time())
         stale_seconds = config.nodes.job_ctl_stale_seconds
         words = ask(pool.collector, node.node, now, stale_seconds, pool.collector_deadline_seconds)
-    otherwise, since = decisions.explain_node(explained, node), _since(explained, node, config)
+    otherwise = decisions.otherwise(explained, what_if.under_target(node.node), [node.node])
+    since = _since(explained, node, config)
     pages.node_page(explained, node, otherwise, since, words).print(sys.stdout, json=arguments.json)
     return 0
 
@@ -155,8 +149,11 @@ def _cycle(arguments: argparse.Namespace) -> int:
     ledger = wiring.ledger_of(config)
     record = _recorded(ledger, *(arguments.cycle or (None, None)))
     before = ledger.last_complete(0, record.taken_at)
-    again = _decided_again(record, config) if record.complete else None
-    otherwise = decisions.explain_cycle(again) if again else None
+    again, otherwise = None, None
+    if record.complete:
+        again = _decided_again(record, config)
+        nodes = [node.node for node in record.nodes]
+        otherwise = decisions.otherwise(again, what_if.targets_in_all, nodes)
     pages.cycle_page(record, before, again, otherwise).print(sys.stdout, json=arguments.json)
     return 0
 
@@ -215,16 +212,10 @@ def _codes(arguments: argparse.Namespace) -> int:
 
 
 def _print_codes(to: TextIO) -> None:
-    wrapper = TextWrapper(
-        max(shutil.get_terminal_size().columns, 2 * _LABEL),
-        subsequent_indent=" " * (_LABEL + 1),
-        break_on_hyphens=False,
-    )
     for family, codes in CODES.items():
         print(f"{family}: {FAMILIES[family]}", file=to)
         for code, says in codes.items():
-            wrapper.initial_indent = f"  {code:<{_LABEL - 2}} "
-            print(wrapper.fill(says), file=to)
+            print_hanging(f"  {code:<{_LABEL}} ", says, to)
 
 
 _SUBJECTS = {

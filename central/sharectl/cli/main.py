@@ -44,7 +44,6 @@ VERBS = {
     "pledges": "each group's pledge, where it is from and how old it is",
     "explain": "why a group, a node, a cycle or a job is treated as it is, and what would change "
     "it",
-    "replay": "what another law or strategy would have decided in the ledger's cycles (open loop)",
     "report": "draw the ledger as one page: work against pledge, jobs by size, errors, targets",
     "ledger": "what was recorded of every cycle: its size, check and export",
     "check": "check the configuration, snippets, or a running pool (policies: `consumption check`)",
@@ -75,7 +74,6 @@ _MODULES = {
     "errors": "plan",
     "nodes": "pool",
     "pledges": "plan",
-    "replay": "plan",
     "snapshot": "pool",
     "snippets": "check",
 }

@@ -225,9 +225,9 @@ def say_limits(plan: Plan) -> None:
     say((f"{LIMITS[note.code]}: {note.nodes}" for note in plan.limits), NOTICE)
 
 
-def no_cycle(span: Optional[tuple[int, int]]) -> str:
-    """Message for a period without cycles; ``span`` is that of the ledger, None if it is empty."""
+def no_cycle(span: Optional[tuple[int, int]], wanted: str = "cycle in that time") -> str:
+    """Message for a cycle that is not there; ``span`` is the ledger's, None if it is empty."""
     if span is None:
         return "no cycle is in the ledger yet: `sharectl cycle`"
     first, last = map(times.shown, span)
-    return f"no cycle in that time: the ledger has cycles from {first} to {last}"
+    return f"no {wanted}: the ledger has cycles from {first} to {last}"

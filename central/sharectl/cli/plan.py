@@ -1,4 +1,4 @@
-"""``sharectl pledges``, ``errors``, ``plan`` and ``replay``: decisions that nobody publishes."""
+"""``sharectl pledges``, ``errors`` and ``plan``: decisions that nobody publishes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from math import fsum
 from typing import Any
 
 from sharectl.cli import options, wiring
-from sharectl.cli.cycle import digest_of
-from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, tried
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.doubts import doubts
-from sharectl.errors import AbsentError, PoolUnavailableError
-from sharectl.explain.decisions import replayed
+from sharectl.errors import PoolUnavailableError
 from sharectl.ledger import error_log
 from sharectl.model import Target
 from sharectl.plan.diff import plan_diff
@@ -27,19 +24,12 @@ from sharectl.report.tables import print_table
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import with_subgroups
 from sharectl.shares.pledges import SOURCES
-from sharectl.times import FORMS, MAX_SECONDS, span
+from sharectl.times import span
 
 _COLUMNS = (
     "columns: T0 Unix seconds; VO group; PLEDGE HS06; DC cores over the share; SC, MC cores held "
     "by single- and multicore jobs; DHS HS06 over the share; DPHS HS06 over the pledge; PSC, PMC "
     "single- and multicore jobs pending"
-)
-
-_PAGE_SECONDS = 86_400
-"""The ledger is read in pages, so that cycles can write to it meanwhile."""
-_REPLAY_EPILOG = (
-    "A replay is an open loop: each cycle is decided on the pool as it was then, which does not "
-    f"react (docs/why.md). TIME is {FORMS}."
 )
 
 # ---- pledges and errors
@@ -116,8 +106,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
         "--diff",
         action="store_true",
         help="instead, what the plan would change beside what is published: targets added, kept, "
-        "moved to another node, altered and dropped, the power that changes hands and the idle "
-        "core-seconds it costs",
+        "moved to another node, altered and dropped, and the power that changes hands",
     )
 
 
@@ -132,7 +121,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     if arguments.diff:
         beside, targets = _published(config, case.now)
         nodes = {node.node: node for node in decision.nodes}
-        diff = plan_diff(targets, plan.targets, nodes, case.config.strategy)
+        diff = plan_diff(targets, plan.targets, nodes)
         head = {"beside": beside, "sequence": plan.sequence, "reason": plan.reason}
         text = partial(plans.print_diff, diff, plan, beside)
         options.show(arguments, "plan_diff", {**head, **plans.changes_data(diff)}, text)
@@ -160,58 +149,8 @@ def _published(config: Config, now: int) -> tuple[str, tuple[Target, ...]]:
     return f"what is published: sequence {state.sequence}{over}", targets
 
 
-# ---- replay
-
-
-def _add_replay(parser: argparse.ArgumentParser) -> None:
-    options.add(parser, "--from", default=0, help="default: the first cycle")
-    options.add(parser, "--to", default=MAX_SECONDS, help="before it; default: now")
-    options.add(
-        parser,
-        "--set",
-        help="a key of the configuration that is otherwise, such as control.law=pid; may be "
-        f"given several times: {', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)})",
-    )
-
-
-def _replay(arguments: argparse.Namespace) -> int:
-    """Print cycles as they were beside what would have been decided, and their sums."""
-    options.refuse_no_period(arguments)
-    config = options.config_of(arguments)
-    settings = arguments.settings
-    decides = tried(config, settings)
-    unchanged = wiring.plan_config(config, wiring.UNASKED)
-    configuration, law = digest_of(config), unchanged
-    if digest_of(decides) != configuration:
-        law = wiring.plan_config(decides, wiring.UNASKED)
-    ledger = wiring.ledger_of(config)
-    first, last = ledger.span() or (0, 0)
-    since, until = arguments.since or first, min(arguments.until, int(time.time()) + 1)
-    withdraws = decides.control.incomplete == "withdraw"
-    records = (
-        record
-        for page in range(since, min(until, last + 1), _PAGE_SECONDS)
-        for record in ledger.cycles(page, min(page + _PAGE_SECONDS, until), with_nodes=True)
-    )
-    cycles = list(replayed(records, law, unchanged, configuration, withdraws=withdraws))
-    if not cycles:
-        raise AbsentError(options.no_cycle(ledger.span()))
-    if all(cycle.would is None for cycle in cycles):
-        raise AbsentError(
-            "nothing to replay: no cycle in that time was complete, decided its plan and still has "
-            "its nodes; name another time with --from and --to"
-        )
-    laws = f"law {decides.control.acting.law}, strategy {law.strategy}"
-    words = ", ".join((laws, *settings))
-    text = partial(plans.print_replay, cycles, words)
-    heading = {"from": since, "to": until, "decides": words}
-    options.show(arguments, "replay", plans.replay_data(cycles, heading), text)
-    return 0
-
-
 VERBS = {
     "pledges": options.Verb(_pledges, _add_pledges),
     "errors": options.Verb(_errors, shared=options.LOOK, epilog=_COLUMNS),
     "plan": options.Verb(_plan, _add_plan, shared=options.LOOK),
-    "replay": options.Verb(_replay, _add_replay, epilog=_REPLAY_EPILOG),
 }

@@ -140,7 +140,7 @@ def _of_file(path: Path, config: Config, *, decides: bool) -> Snapshot:
     nodes = config.nodes
     problems = [
         f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and --jobs has "
-        "none; name hosts or a share in a copy of the configuration to replay this file"
+        "none; name hosts or a share in a copy of the configuration to decide on this file"
         for name in ("controlled", "reserved")
         if isinstance(getattr(nodes, name), ControlledConstraint)
     ]

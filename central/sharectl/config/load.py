@@ -20,14 +20,9 @@ from sharectl.files import yaml
 from sharectl.files.yaml import ValuePath, problem_lines, text_of
 from sharectl.model import Way
 from sharectl.shares.pledges import SOURCES
-from sharectl.words import quoted, shown
+from sharectl.words import quoted
 
 T = TypeVar("T")
-REPLAYED = ("control", "validity_seconds")
-"""Keys of the top level that a replay decides by, and all that is below them."""
-REPLAYED_OF_GROUPS = ("control", "max_borrowed_hs06", "max_lent_hs06")
-"""Keys of a group that it decides by."""
-_PLEDGING = ("pledges", "pledge_hs06", "share", "cric_vo")
 _LINE = re.compile(r"\A--set:[0-9]+: ")
 
 
@@ -149,27 +144,3 @@ def _set_key(data: dict[str, Any], setting: str) -> None:
             raise ValueError(f"{quoted(part)} is not a section; docs/configuration.md has the keys")  # noqa: TRY004 - an option
         section = inner
     section[parts[-1]] = tree.data
-
-
-def tried(config: Config, settings: Sequence[str]) -> Config:
-    """``config`` with ``settings``, by which a decision on a recorded pool goes.
-
-    Raises SettingError with all problems of the settings; else with those that have no effect on a
-    decision.
-    """
-    changed = overridden(config, settings)
-    keys = ", ".join((*REPLAYED, *(f"groups.NAME.{key}" for key in REPLAYED_OF_GROUPS)))
-    problems = []
-    for setting in settings:
-        key = setting.partition("=")[0].strip()
-        first, *rest = re.sub(r"\A(groups\.[^.]+\.)+(?=[^.])", "", key).split(".")
-        if first in (*REPLAYED, *REPLAYED_OF_GROUPS) or (first == "groups" and rest):
-            continue
-        why = f"the pool stays as it was; write a key of {keys}"
-        if first in _PLEDGING:
-            why = "each cycle goes by its recorded pledges; try others in a copy of the "
-            why += "configuration, by `plan --diff --config COPY`"
-        problems.append(f"--set {quoted(setting)}: {shown(key)} has no effect here, because {why}")
-    if problems:
-        raise SettingError(problems)
-    return changed

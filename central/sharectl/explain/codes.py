@@ -16,12 +16,12 @@ from sharectl.plan.records import GROUP_REASONS
 from sharectl.plan.settings import STRATEGIES
 
 CHANGES = {
-    "deadband": "the deadband is narrower or wider",
-    "dwell": "targets need not stay as long",
-    "max-nodes": "more nodes may be under targets",
-    "max-target-share": "a larger share of the nodes may be under targets",
-    "max-changed-nodes": "more nodes may change in one cycle",
-    "controlled": "nodes are under control",
+    "deadband": "a narrower control.deadband_hs06",
+    "dwell": "a shorter control.dwell_seconds",
+    "max-nodes": "a larger control.max_nodes",
+    "max-target-share": "a larger control.max_target_share",
+    "max-changed-nodes": "a larger control.max_changed_nodes",
+    "controlled": "control of more nodes (nodes.controlled)",
 }
 """Code of what would change a decision -> what it is."""
 

@@ -92,9 +92,6 @@ UNITS = {"memory": " MiB", "disk": " KiB"}
 """Resource in lower case -> HTCondor's unit."""
 
 TOO_LARGE = "a smaller request: none of these nodes is that large"
-SMALLER = "a smaller request"
-NO_USE = "none: were this gone, what `never` lists would still keep it out"
-"""Remedy of an obstacle of now, for a job that not even empty nodes would take."""
 
 TARGET_KINDS: Mapping[str, str] = {
     "cap": "its group is held back, and its cap allows no more cores there",
@@ -203,7 +200,7 @@ def verdict(findings: Sequence[SlotFinding]) -> dict[str, Any]:
     later = [node for node in kept_out if node.is_later]
     times = [node.opens_at for node in later if node.opens_at is not None]
     for row in (*obstacles, *of_empty):
-        row["remedy"] = _remedy(row, lasting, until, impossible=not (if_empty or later))
+        row["remedy"] = _remedy(row, lasting, until)
     amounts: defaultdict[str, list[float]] = defaultdict(list)
     for name, amount in (request for slot in findings for request in slot.requests):
         amounts[name].append(amount)
@@ -285,22 +282,16 @@ def _foremost(
     return max(rows, key=lambda row: counts[Obstacle(row["code"], row["clause"])], default=None)
 
 
-def _remedy(
-    row: Mapping[str, Any], lasting: Mapping[tuple[str, str], int], until: int, *, impossible: bool
-) -> str:
-    """Remedy of an obstacle; of a job that no empty node takes, only of those there.
+def _remedy(row: Mapping[str, Any], lasting: Mapping[tuple[str, str], int], until: int) -> str:
+    """Remedy of an obstacle.
 
     ``lasting`` has the empty nodes where an obstacle stays, ``until`` the last target's end.
     """
     nodes, remedy = lasting.get((row["code"], row["clause"]), 0), _OBSTACLES[row["code"]][1]
-    if impossible and not nodes:
-        return NO_USE
     if remedy == _FEWER_OR_LESS and nodes >= row["nodes"]:
         return TOO_LARGE
     if remedy == _FEWER_OR_LESS and row["clause"].endswith(" = 1"):
         return _FEWER  # one core or GPU: memory and disk have units
-    if remedy == _FEWER_OR_LESS and impossible:
-        return SMALLER
     if row["code"] == "target" and until:
         return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
     return remedy

@@ -312,10 +312,8 @@ class Prospect:
     """Nodes whose target frees a block of its size for its group, the first block first."""
     block_seconds: float = 0.0
     """Expected time from now until the first of them is free."""
-    pending: Optional[WaitTimes] = None
-    """Of jobs of its group and size that wait."""
     started: Optional[WaitTimes] = None
-    """Of those that have started in the hour before the cycle."""
+    """Of jobs of its group and size that have started in the hour before the cycle."""
 
     @property
     def over(self) -> str:
@@ -344,7 +342,7 @@ def prospect(record: Optional[CycleRecord], group: str, cores: int, now: int) ->
         if node.target and not record.observed
         if (node.target.helped, node.target.request_cores) == (group, cores)
     )
-    like_it = next((w for w in record.waits if (w.group, w.cores) == (group, cores)), None)
+    like_it = (w.started for w in record.waits if (w.group, w.cores) == (group, cores))
     return Prospect(
         None,
         record.number,
@@ -354,6 +352,5 @@ def prospect(record: Optional[CycleRecord], group: str, cores: int, now: int) ->
         over if over > LEAST_OVER_RATIO * (due or 0.0) else 0.0,
         tuple(node for _, node in freeing),
         freeing[0][0] if freeing else 0.0,
-        like_it.pending if like_it else None,
-        like_it.started if like_it else None,
+        next(like_it, None),
     )

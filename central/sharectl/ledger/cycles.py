@@ -90,7 +90,7 @@ def learnt(connection: sqlite3.Connection, groups: Iterable[str]) -> RunTimes:
 
 
 def _as_recorded(times: RemainingTimes) -> RemainingTimes:
-    """Times with the digits that a record keeps: a replay decides on the same ones."""
+    """Times with the digits that a record keeps: `explain` decides on the same ones."""
     return RemainingTimes.from_rows(
         (start, float(f"{at_risk:.5g}"), float(f"{ends:.5g}"))
         for start, at_risk, ends in times.as_rows()

@@ -29,9 +29,6 @@ _ORDER = ("moved", "altered", "added", "dropped", "kept")
 
 _purpose = attrgetter("held_back", "helped", "request_cores")
 
-ESTIMATING = frozenset({"many"})
-"""Strategies that estimate how long cores will stand idle."""
-
 
 @dataclass(frozen=True)
 class Change:
@@ -83,23 +80,12 @@ def _by_node(before: Iterable[Target], after: Iterable[Target]) -> list[Change]:
 
 
 @dataclass(frozen=True)
-class Effect:
-    """Effect of all targets but the kept ones, on the nodes as they are now."""
-
-    power_hs06: Mapping[str, float]
-    """Group -> power that it gains, HS06; below 0: that it loses."""
-    idle_core_seconds: Optional[float]
-    """Expected for the targets that come; None if the strategy has no estimate."""
-    unknown_nodes: int = 0
-    """Nodes that are left out because nothing is known of them."""
-
-
-@dataclass(frozen=True)
 class PlanDiff:
-    """All changes, each node in one of them, and their effect."""
+    """All changes, each node in one of them, and the power that they move."""
 
     changes: tuple[Change, ...]
-    effect: Effect
+    power_hs06: Mapping[str, float]
+    """Group -> power that it gains on known nodes, HS06; below 0: that it loses."""
 
     def count(self, kind: str) -> int:
         """Number of changes of a kind."""
@@ -107,35 +93,19 @@ class PlanDiff:
 
 
 def plan_diff(
-    before: Iterable[Target],
-    after: Iterable[Target],
-    nodes: Mapping[str, NodeRecord],
-    strategy: str,
+    before: Iterable[Target], after: Iterable[Target], nodes: Mapping[str, NodeRecord]
 ) -> PlanDiff:
-    """Changes from ``before`` to ``after``, which have one target a node.
-
-    ``nodes`` have what they hold, and the costs of their targets by the ``strategy`` of ``after``.
-    """
+    """Changes from ``before`` to ``after``, which have one target a node; ``nodes`` as of now."""
     rows = _by_node(before, after)
-    different = [change for change in rows if change.kind != "kept"]
-    recorded = [
-        (change, nodes[node]) for change in different for node in change.nodes if node in nodes
-    ]
     gains: defaultdict[str, list[float]] = defaultdict(list)
-    for change, node in recorded:
+    for change in rows:
         for sign, target in ((-1.0, change.before), (1.0, change.after)):
-            if target:
-                lost, gained = power_moved_hs06(target, node)
+            if target and target.node in nodes and change.kind != "kept":
+                lost, gained = power_moved_hs06(target, nodes[target.node])
                 gains[target.held_back].append(-sign * lost)
                 gains[target.helped].append(sign * gained)
-    come = fsum(node.idle_core_seconds for change, node in recorded if change.after)
-    effect = Effect(
-        power_hs06={group: fsum(parts) for group, parts in sorted(gains.items())},
-        idle_core_seconds=come if strategy in ESTIMATING else None,
-        unknown_nodes=len(different) - len(recorded),
-    )
     ordered = sorted(_moves(rows), key=lambda change: _ORDER.index(change.kind))
-    return PlanDiff(tuple(ordered), effect)
+    return PlanDiff(tuple(ordered), {group: fsum(gains[group]) for group in sorted(gains)})
 
 
 def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Records of a cycle and its nodes, for the ledger, `explain`, `replay` and `report`."""
+"""Records of a cycle and its nodes, for the ledger, `explain` and `report`."""
 
 from __future__ import annotations
 

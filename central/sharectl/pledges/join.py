@@ -81,8 +81,8 @@ def join(
         name, place, written = group.group, group.place, group.written_hs06
         offer = in_source.get(name)
         if written is not None:
-            instead, surplus = (offer.hs06, offer.surplus) if offer else (None, None)
-            pledges.append(Pledge(name, written, "yaml", place, None, instead, surplus))
+            surplus = offer.surplus if offer else None
+            pledges.append(Pledge(name, written, "yaml", place, surplus=surplus))
             if offer is not None and not isclose(offer.hs06, written, rel_tol=_SAME):
                 instead_of = f"goes before the {offer.hs06:g} of {offer.place}"
                 notes.append(f"{place}: {written:g} HS06 is written, and {instead_of}")

@@ -13,7 +13,7 @@ from sharectl.explain.codes import says
 from sharectl.explain.decisions import Explained, Otherwise
 from sharectl.explain.job import COULD_NEVER, UNITS, VERDICTS, Facts
 from sharectl.explain.turn import SURPLUS, Prospect, over_quota
-from sharectl.explain.what_if import control_of, target_on
+from sharectl.explain.what_if import target_on
 from sharectl.model import GroupControl
 from sharectl.plan.diff import plan_diff, power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
@@ -59,7 +59,8 @@ class Page(NamedTuple):
 
 def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
     """Page of a group."""
-    record, control = explained.record, control_of(explained.record.groups, group)
+    record = explained.record
+    control = next(control for control in record.groups if control.group == group)
     reason, moves = record.group_reasons.get(group), decisions.exchanges(record)
     of_usage = ("cores", "single_cores", "multi_cores", "pending_by_cores", "unplaceable_by_cores")
     data = {
@@ -130,7 +131,7 @@ def cycle_page(
     diff, targets = None, decisions.targets_of(record)
     if before is not None and record.nodes:
         nodes = {node.node: node for node in record.nodes}
-        diff = plan_diff(decisions.targets_of(before), targets, nodes, record.strategy)
+        diff = plan_diff(decisions.targets_of(before), targets, nodes)
     reasons = Counter(sorted(node.reason for node in record.nodes if node.reason is not None))
     data = {
         "cycle": record.number or None,
@@ -307,18 +308,6 @@ def _limits(record: CycleRecord) -> list[dict[str, Any]]:
 
 def _changes(otherwise: Optional[Otherwise]) -> dict[str, Any]:
     if otherwise is None:
-        return dict.fromkeys(("decided_again", "would_change", "tried_all"))
-    changes = [
-        {
-            "code": flip.code,
-            "says": says("what-if", flip.code),
-            "what": flip.name,
-            **fields(flip, "value", "becomes", "outcome"),
-        }
-        for flip in otherwise.flips
-    ]
-    return {
-        "decided_again": otherwise.outcome,
-        "would_change": changes,
-        "tried_all": otherwise.tried_all,
-    }
+        return dict.fromkeys(("decided_again", "would_change"))
+    changes = [{**flip._asdict(), "says": says("what-if", flip.code)} for flip in otherwise.flips]
+    return {"decided_again": otherwise.outcome, "would_change": changes}

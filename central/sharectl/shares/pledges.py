@@ -32,8 +32,6 @@ class Pledge:
     """A key, a knob, a federation and a period."""
     said_at: Optional[int] = None
     """Unix seconds of the source's last answer; None if it is of now, or is the configuration."""
-    instead_of_hs06: Optional[float] = None
-    """Pledge of the source where the configuration overrides it; else None."""
     surplus: Optional[str] = None
     """Use of power that others leave: ``no``, ``byquota`` or ``regroup``; None if unknown."""
 

@@ -29,9 +29,8 @@ has a shortfall: where it has none, there is nothing to learn.
   sharectl learn bursts -o policy.json
   sharectl learn bursts site.yaml --hours 72 --seeds 3 -o /etc/sharectl/policy.json
 
-Look at what it would do before it acts: control: {shadow: {law: learned, policy: FILE}}, and
-sharectl replay --set control.law=learned --set control.policy=FILE. Compare it on jobs that it has
-not seen: bench/learned.py.
+Look at what it would do before it acts: control: {shadow: {law: learned, policy: FILE}}.
+Compare it on jobs that it has not seen: bench/learned.py.
 
 The same seed gives the same file, on any number of cores.
 

@@ -36,7 +36,7 @@ def test_each_node_is_in_one_change_and_the_way_back_is_the_opposite(
     All of a plan is kept beside itself, and that moves no power.
     """
     there, back = (
-        plan_diff(one, other, nodes, "many") for one, other in ((before, after), (after, before))
+        plan_diff(one, other, nodes) for one, other in ((before, after), (after, before))
     )
     counted = Counter(node for change in there.changes for node in change.nodes)
     assert counted == Counter({target.node for target in (*before, *after)})
@@ -44,7 +44,7 @@ def test_each_node_is_in_one_change_and_the_way_back_is_the_opposite(
     assert set(kinds) == set(KINDS)
     opposite = ("dropped", "added", *kinds[2:])
     assert [there.count(kind) for kind in kinds] == [back.count(kind) for kind in opposite]
-    lost = {group: -gain for group, gain in back.effect.power_hs06.items()}
-    assert lost == there.effect.power_hs06
-    same = plan_diff(before, before, nodes, "many")
-    assert (same.count("kept"), set(same.effect.power_hs06.values())) == (len(before), set())
+    lost = {group: -gain for group, gain in back.power_hs06.items()}
+    assert lost == there.power_hs06
+    same = plan_diff(before, before, nodes)
+    assert (same.count("kept"), set(same.power_hs06.values())) == (len(before), set())

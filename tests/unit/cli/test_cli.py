@@ -53,7 +53,7 @@ def test_a_bad_file_is_named(
     assert err.rstrip().isprintable()
 
 
-def test_what_a_replay_assumes_is_said_beside_the_rows(run: Run, jobs: Path) -> None:
+def test_what_a_file_of_jobs_leaves_open_is_said_beside_the_rows(run: Run, jobs: Path) -> None:
     jobs.write_text("2 cn-1 alice 60 1 undefined\n2 undefined cms 60 1 10\n", encoding="utf-8")
     code, out, err = run("errors", "--jobs", jobs)
     assert (code, len(out.splitlines())) == (0, 3)

@@ -72,7 +72,6 @@ SCREENS: dict[str, tuple[object, ...]] = {
     "cycle.json": ("explain", "cycle", NOW, "--json"),
     "plan-diff.txt": DIFF,
     "plan-diff.json": (*DIFF, "--json"),
-    "replay.txt": ("replay", "--set", "control.max_nodes=3", "--set", "control.strategy=pair"),
 }
 
 
@@ -171,9 +170,9 @@ def test_a_cycle_that_was_kept_from_publishing_shows_its_changes(run: Run, tmp_p
     nodes = tuple(replace(node, target=None) for node in record.nodes)
     off = replace(record, taken_at=NOW + 60, number=0, reason="disabled", sequence=None)
     Ledger(tmp_path / PLACE).record(replace(off, nodes=nodes, published=()), busy(0))
-    for subject in (("group", "alice"), ("node", "cn-01")):
+    for *subject, again in (("group", "alice", "gives on 4 nodes"), ("node", "cn-01", "a target")):
         assert "as if sharectl had not been kept" in run("explain", *subject).words
-        assert run("explain", *subject, "--json").json["would_change"]
+        assert run("explain", *subject, "--json").json["decided_again"] == again
     content = run("explain", "cycle", "--json").json
     assert content["changes"]["counts"]["dropped"] == 4
     assert content["decided_again"] == "4 targets"

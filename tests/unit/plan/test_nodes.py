@@ -104,7 +104,7 @@ def test_slots_of_one_node_are_one_node() -> None:
 @pytest.mark.parametrize("reason", ["several-slots", "out-of-range", *DEAF])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_node_on_which_no_target_would_act_is_left_out(strategy: str, reason: str) -> None:
-    """It is so again in a replay of the record; what is not known there keeps no node out."""
+    """It is so again by the record; what is not known there keeps no node out."""
     taken = snapshot([running(name, "alice", 1, 16) for name in ("wn-1", "wn-2")], {("cms", 8): 9})
     config = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060, strategy=strategy)
     assert len(decide(config, State(), taken, NOW).plan.targets) == 2

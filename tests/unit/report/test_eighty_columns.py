@@ -26,7 +26,6 @@ CONFIGURED = (
     ("explain", "group", "cms"),
     ("explain", "node", "cn-01", "--cycle", "3"),
     ("explain", "cycle"),
-    ("replay", "--set", "control.law=pid"),
     ("plan", "--diff", "--jobs", "{folder}/jobs.txt"),
 )
 WITHOUT = (
