@@ -85,7 +85,6 @@ def run_cycle(
         decision = decide(config, before, as_kept(snapshot, before.standing), now, run_times)
         proposal = Proposal(decision.plan, decision.state)
         warnings += doubts(config, snapshot)
-        warnings += decision.shadow_problems
         # A withdrawal instead of the plan remembers them too.
         before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
@@ -95,7 +94,6 @@ def run_cycle(
         if how.withdraw_incomplete:
             proposal = Proposal(*withdrawal(config, before, now))
     silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)
-    silent += decision.law_problems if decision else ()
     group_errors = tuple(control.error for control in decision.groups) if decision else ()
     if how.dry_run:
         plan = proposal.plan if proposal else None

@@ -42,8 +42,10 @@ MOST_UNPLACEABLE = 10
 def doubts(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
     """Doubts about a complete snapshot, a line each; they change no plan."""
     usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
-    untried = snapshot.untried
+    untried, shadow = snapshot.untried, config.steering.control.shadow
+    unloaded = shadow.loaded if shadow is not None and isinstance(shadow.loaded, str) else None
     return (
+        *((f"{unloaded}; cycles leave the shadow out",) if unloaded is not None else ()),
         *power_doubts(snapshot),
         *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
         *map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE]),

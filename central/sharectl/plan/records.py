@@ -273,7 +273,6 @@ GROUP_REASONS: Mapping[str, str] = {
     "helped-and-held-back": "some targets help it and others hold it back, or groups within it",
     "no-plan": "targets were withdrawn, or no plan is published",
     "no-output": "its controller asks for nothing: it is at its share, or within the deadband",
-    "law-failed": "its law failed, or that of a group that could give or take",
     "no-demand": "under its share, without waiting jobs",
     "not-placeable": "under its share, and no node could run its waiting jobs",
     "no-giver": "under its share, and no group is over its share",
@@ -302,7 +301,6 @@ _BY_PLAN = {
     "output-below-node": "too-small",
     "not-worth": "not-worth",
     "no-room": "limited",
-    "law-failed": "law-failed",
 }
 """Reason of a plan without targets -> reason of every group that it could have been for."""
 
@@ -343,7 +341,6 @@ def group_reasons(
             ("helped", helping),
             ("held-back", holding),
             ("no-plan", _BY_PLAN.get(plan_reason) == "no-plan"),
-            ("law-failed", control.problem),
             ("no-output", not (under or over)),
             ("no-demand", under and not own),
             ("not-placeable", under and not kinds),

@@ -182,7 +182,6 @@ def _control(control: GroupControl) -> dict[str, Any]:
         "given_hs06": 0.0 if withheld else control.control_error_hs06,
         "output_hs06": control.output_hs06,
         "law": _coded("law", control.law),
-        "problem": control.problem or None,
         "shadow": asdict(control.shadow) if control.shadow else None,
         "acted": [_coded("acted", code) for code in control.acted],
     }
