@@ -18,7 +18,6 @@ from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS, Awaited, look_at_nod
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import (
-    MAX_AHEAD_SECONDS,
     are_partners,
     both_publish,
     foreign_plan_words,
@@ -126,7 +125,6 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
     state, of_future = of_now(store.load(), now)
     cycle, is_off = store.last_cycle(), off is not None or config.mode == OBSERVE
     published = places(config, now, state, is_off=is_off)
-    of_future = of_future or _of_future(cycle, now)
     nodes = _nodes(config, now, _awaited(published, state, cycle, now), ask)
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
     status: dict[str, Any] = {
@@ -149,17 +147,6 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "future": [of_future] if of_future else [],
     }
     return Status(status, off, problems, state, cycle.get("warnings", ()))
-
-
-def _of_future(cycle: dict[str, Any], now: int) -> Optional[str]:
-    """Problem of a last cycle that is still to come; one that observes leaves no sequence."""
-    ahead_seconds = cycle.get("taken_at", now) - now
-    if ahead_seconds <= MAX_AHEAD_SECONDS:
-        return None
-    return (
-        f"the last cycle ran {span(ahead_seconds)} in the future: the clock of this machine was "
-        "ahead then, or is behind now; set it by NTP, then `sharectl cycle`"
-    )
 
 
 def _awaited(
@@ -212,12 +199,6 @@ def place_problems(status: dict[str, Any], patience_seconds: int) -> Iterator[st
     yield from (place["problem"] for place in published if place["problem"])
     if off and not withdrawn:
         yield "disabled, but targets are not withdrawn everywhere: the next cycle tries again"
-    if off and off["since"] > now + MAX_AHEAD_SECONDS:
-        yield (
-            "disabled at a time that is still to come: the clock of this machine was ahead then, "
-            "or is behind now, and --for ends too late by as much; disable again, or `sharectl "
-            "enable`"
-        )
     if withdrawn and acting and now - off["since"] > patience_seconds:
         yield (
             f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else "

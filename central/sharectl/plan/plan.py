@@ -278,8 +278,6 @@ def decide(
     after = replace(
         published(state, plan, now),
         standing=with_jobs(standing_after(unfinished, plan.targets, now), nodes),
-        nodes=len(snapshot.nodes),
-        schedds=snapshot.schedds,
         controllers={control.group: control.state for control in groups if control.state},
         unheeding=unheeding,
         blocks=look.memory if config.give_up is not None else state.blocks,
