@@ -114,9 +114,6 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         options.show(arguments, "cycle", record, [_line(result, record)])
     options.say_warnings(warnings)
-    if result.publication.enabled_again is not None:
-        words = disabled_words(result.publication.enabled_again)
-        options.say([f"enabled again, the time is over: was disabled {words}"], options.NOTICE)
     options.say(result.problems)
     if not result.snapshot.complete:
         return PoolUnavailableError.exit_code
@@ -276,8 +273,6 @@ def _line(result: CycleResult, record: Mapping[str, Any]) -> str:
         "disabled": str(record["disabled"] is not None).lower(),
         "sequence": plan and plan.sequence,
         "targets": len(plan.targets) if plan else "unchanged",
-        "held_back": plan and plan.held_back,
-        "helped": plan and plan.helped,
         "pairs": ",".join(
             f"{over}>{under}:{nodes}" for (over, under), nodes in sorted(pairs.items())
         ),
