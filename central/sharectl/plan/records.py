@@ -298,7 +298,6 @@ _BY_PLAN = {
     "no-node": "no-fit",
     "closed": "no-fit",
     "error-below-node": "too-small",
-    "output-below-node": "too-small",
     "not-worth": "not-worth",
     "no-room": "limited",
 }
