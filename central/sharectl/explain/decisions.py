@@ -19,7 +19,7 @@ from sharectl.cycle.record import case_of, record_of
 from sharectl.explain import what_if
 from sharectl.explain.what_if import Case, Flip, Outcome, Trials
 from sharectl.model import Target
-from sharectl.plan.diff import ESTIMATING, power_moved_hs06
+from sharectl.plan.diff import power_moved_hs06
 from sharectl.plan.plan import Decision, PlanConfig, State
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.shares.groups import GroupTree, first_level
@@ -333,6 +333,6 @@ def _figures(
         changed_nodes=len(begun) + len(gone),
         pairs=len({(target.held_back, target.helped) for _, target in steered}),
         moved_hs06=fsum(power_moved_hs06(target, node)[0] for node, target in steered),
-        idle_core_seconds=idle if strategy in ESTIMATING else None,
+        idle_core_seconds=idle if strategy == "many" else None,
         with_targets=int(bool(steered)),
     )

@@ -29,9 +29,6 @@ _ORDER = ("moved", "altered", "added", "dropped", "kept")
 
 _purpose = attrgetter("held_back", "helped", "request_cores")
 
-ESTIMATING = frozenset({"many"})
-"""Strategies that estimate how long cores will stand idle."""
-
 
 @dataclass(frozen=True)
 class Change:
@@ -83,23 +80,16 @@ def _by_node(before: Iterable[Target], after: Iterable[Target]) -> list[Change]:
 
 
 @dataclass(frozen=True)
-class Effect:
-    """Effect of all targets but the kept ones, on the nodes as they are now."""
+class PlanDiff:
+    """All changes, each node in one of them, and the effect of those that keep no target."""
 
+    changes: tuple[Change, ...]
     power_hs06: Mapping[str, float]
     """Group -> power that it gains, HS06; below 0: that it loses."""
     idle_core_seconds: Optional[float]
     """Expected for the targets that come; None if the strategy has no estimate."""
-    unknown_nodes: int = 0
+    unknown_nodes: int
     """Nodes that are left out because nothing is known of them."""
-
-
-@dataclass(frozen=True)
-class PlanDiff:
-    """All changes, each node in one of them, and their effect."""
-
-    changes: tuple[Change, ...]
-    effect: Effect
 
     def count(self, kind: str) -> int:
         """Number of changes of a kind."""
@@ -129,13 +119,12 @@ def plan_diff(
                 gains[target.held_back].append(-sign * lost)
                 gains[target.helped].append(sign * gained)
     come = fsum(node.idle_core_seconds for change, node in recorded if change.after)
-    effect = Effect(
+    return PlanDiff(
+        changes=tuple(sorted(_moves(rows), key=lambda change: _ORDER.index(change.kind))),
         power_hs06={group: fsum(parts) for group, parts in sorted(gains.items())},
-        idle_core_seconds=come if strategy in ESTIMATING else None,
+        idle_core_seconds=come if strategy == "many" else None,
         unknown_nodes=len(different) - len(recorded),
     )
-    ordered = sorted(_moves(rows), key=lambda change: _ORDER.index(change.kind))
-    return PlanDiff(tuple(ordered), effect)
 
 
 def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:

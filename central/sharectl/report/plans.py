@@ -29,7 +29,11 @@ def changes_data(diff: PlanDiff) -> dict[str, Any]:
             {"kind": change.kind, "nodes": change.nodes, **asdict(change)}
             for change in diff.changes
         ],
-        "effect": asdict(diff.effect),
+        "effect": {
+            "power_hs06": diff.power_hs06,
+            "idle_core_seconds": diff.idle_core_seconds,
+            "unknown_nodes": diff.unknown_nodes,
+        },
     }
 
 
@@ -48,14 +52,13 @@ def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO) -> None:
     print_table("", ("change", "node", "before", "after"), rows, to)
     if len(changed) > ROWS:
         to.write(f"… and {len(changed) - ROWS} more: --json\n")
-    effect = diff.effect
-    power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items())
+    power = ", ".join(f"{group} {gain:+.0f}" for group, gain in diff.power_hs06.items())
     print_paragraph(f"power that changes hands, HS06: {power or 'none'}", to)
-    idle = effect.idle_core_seconds
+    idle = diff.idle_core_seconds
     come = "unknown" if idle is None else f"{idle:.0f}"
     print_paragraph(f"idle core-seconds expected: {come} for targets that come", to)
-    if effect.unknown_nodes:
-        nodes = counted(effect.unknown_nodes, "node")
+    if diff.unknown_nodes:
+        nodes = counted(diff.unknown_nodes, "node")
         print_paragraph(f"left out, since nothing is known of them: {nodes}", to)
 
 

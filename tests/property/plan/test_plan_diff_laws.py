@@ -44,7 +44,7 @@ def test_each_node_is_in_one_change_and_the_way_back_is_the_opposite(
     assert set(kinds) == set(KINDS)
     opposite = ("dropped", "added", *kinds[2:])
     assert [there.count(kind) for kind in kinds] == [back.count(kind) for kind in opposite]
-    lost = {group: -gain for group, gain in back.effect.power_hs06.items()}
-    assert lost == there.effect.power_hs06
+    lost = {group: -gain for group, gain in back.power_hs06.items()}
+    assert lost == there.power_hs06
     same = plan_diff(before, before, nodes, "many")
-    assert (same.count("kept"), set(same.effect.power_hs06.values())) == (len(before), set())
+    assert (same.count("kept"), set(same.power_hs06.values())) == (len(before), set())
