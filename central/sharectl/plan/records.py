@@ -74,8 +74,6 @@ class GroupReason(NamedTuple):
     """One of `GROUP_REASONS`."""
     closed_nodes: int
     """Nodes whose target names neither the group nor one within it: none of its jobs starts."""
-    other_sizes_closed_nodes: int
-    """Nodes that help it where its pending jobs of other sizes do not start."""
 
 
 @dataclass(frozen=True)
@@ -358,6 +356,5 @@ def group_reasons(
         reasons[group] = GroupReason(
             next(code for code, does in applies if does),
             len(targets) - len({target.node for target in (*helping, *holding)}),
-            sum(bool({jobs.cores for jobs in own} - {t.request_cores}) for t in helping),
         )
     return reasons

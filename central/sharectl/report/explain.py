@@ -74,7 +74,6 @@ def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
         "closed_nodes": reason.closed_nodes if reason else None,
-        "other_sizes_closed_nodes": reason.other_sizes_closed_nodes if reason else None,
         "gives": [e._asdict() for e in moves if group in (e.held_back, *levels_above(e.held_back))],
         "receives": [e._asdict() for e in moves if group in (e.helped, *levels_above(e.helped))],
     }
