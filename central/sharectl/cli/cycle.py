@@ -163,15 +163,15 @@ def _tell_monitoring(config: Config, record: dict[str, Any], result: CycleResult
         try:
             _write_metrics(config.metrics.textfile, config, record, result, state)
         except (StateError, ValueError, ImportError) as error:
-            record["metrics_problem"] = f"metrics.textfile: {error}"
+            record["unwritten"].append(f"metrics.textfile: {error}")
     if config.report.file is not None:
         from sharectl.cli.report import renew
 
         try:
             renew(config, result.snapshot.taken_at)
         except Exception as error:  # noqa: BLE001 - the plan is out: no page may end a cycle
-            record["report_problem"] = f"report.file: {error}"
-    warnings += filter(None, (record["metrics_problem"], record["report_problem"]))
+            record["unwritten"].append(f"report.file: {error}")
+    warnings += record["unwritten"]
     with failures:
         store.note_cycle(dict(record))
     options.say(message for message in failures.messages if message not in result.problems)
@@ -246,8 +246,7 @@ def _record(mode: str, result: CycleResult, seconds: float) -> dict[str, Any]:
         "idle_cores": idle,
         "nodes": _nodes(record) if record is not None and record.complete else None,
         "succeeded_at": None,
-        "metrics_problem": None,
-        "report_problem": None,
+        "unwritten": [],
     }
 
 

@@ -227,10 +227,8 @@ def cycle_problems(cycle: Optional[dict[str, Any]]) -> Iterator[str]:
     if cycle is None:
         yield "no cycle has run yet: `sharectl cycle`, or enable sharectl.timer"
         return
-    yield from (f"last cycle: {problem}" for problem in cycle.get("problems", []))
-    for key in ("metrics_problem", "report_problem"):
-        if cycle.get(key):
-            yield f"last cycle: {cycle[key]}"
+    problems = (*cycle.get("problems", ()), *cycle.get("unwritten", ()))
+    yield from (f"last cycle: {problem}" for problem in problems)
 
 
 # ---- places of targets
