@@ -251,7 +251,7 @@ def places(
     transports = wiring.transports_of(config, seal)
     rows = []
     for placed in chain.from_iterable(transport.look() for transport in transports):
-        rows.append(row(placed, config.pool.name, now, state.sequence))
+        rows.append(row(placed, now, state.sequence))
         if words := _conflict(placed, own, state, now, is_off=is_off):
             rows[-1].update(problem=words, foreign=True)
     return [*rows, {"place": str(config.signing_key_file), "problem": problem}] if problem else rows
@@ -274,7 +274,7 @@ def _conflict(
     return foreign_plan_words(placed, writer, f"stands {why}")
 
 
-def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:
+def row(placed: PlacedTargets, now: int, sequence: int) -> dict[str, Any]:
     """Facts about targets in a place, and its worst problem."""
     facts = {"way": placed.way, "place": placed.place, "problem": placed.problem, "older": False}
     if placed.targets is None:
@@ -289,8 +289,6 @@ def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> 
         )
     elif seconds is not None and seconds <= 0:
         problem = f"expired {span(seconds)} ago: no node has a target from there"
-    elif placed.problem is None and placed.pool != pool:
-        problem = f"is for pool {placed.pool}, and pool.name is {pool}: `sharectl cycle`"
     return {
         **facts,
         "problem": placed.problem if problem is None else f"{placed.place}: {problem}",
