@@ -16,7 +16,7 @@ from sharectl.control.learned import FEATURES, MOST_WEIGHT, Policy, learned
 from sharectl.control.steering import SteeringConfig, steer
 from sharectl.model import Snapshot
 from tests.fakes import NOW, running, snapshot
-from tests.policies import HALF, TRAINING
+from tests.policies import HALF
 
 MOST = 1000.0
 PLEDGES = {"alice": 100.0, "cms": 300.0, "lhcb": 100.0}
@@ -44,7 +44,7 @@ policies = st.lists(st.sampled_from(tuple(FEATURES)), unique=True, max_size=len(
         st.just(tuple(names)),
         st.tuples(*[st.floats(-MOST_WEIGHT, MOST_WEIGHT)] * len(names)),
         st.floats(1, 1e6),
-        st.just(TRAINING),
+        st.just({}),
     )
 )
 
