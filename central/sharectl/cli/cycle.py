@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
@@ -177,10 +178,8 @@ def _tell_monitoring(config: Config, record: dict[str, Any], result: CycleResult
     options.say(message for message in failures.messages if message not in result.problems)
     if sys.stderr.isatty():
         return warnings
-    earlier = before.get("warnings")
-    earlier = earlier if isinstance(earlier, list) else []
-    problems = (before.get("metrics_problem"), before.get("report_problem"))
-    return new_warnings(warnings, (*earlier, *problems))
+    earlier = (before.get(name) for name in ("warnings", "unwritten"))
+    return new_warnings(warnings, chain.from_iterable(e for e in earlier if isinstance(e, list)))
 
 
 def _write_metrics(
