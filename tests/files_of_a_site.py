@@ -8,7 +8,7 @@ from pathlib import Path
 from sharectl.cli.cycle import _record
 from sharectl.config.laws import MAX_BYTES
 from sharectl.control.laws import Control
-from sharectl.control.learned import Policy, Training
+from sharectl.control.learned import Policy
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.cycle import run_cycle
 from sharectl.cycle.ports import Ports
@@ -64,7 +64,7 @@ def make(folder: Path) -> None:
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="ascii")
     _copies_of_pledges(folder)
-    training = Training(("small-site",), (1, 2), "2026-01-01", -1.5, -2.0, "by hand")
+    training = {"scenarios": ["small-site"], "score": -1.5, "method": "by hand"}
     policy = Policy(("error", "error_idle"), (1.0, -0.5), 7200.0, training)
     Document(folder / "policy.json", MAX_BYTES).replace(asdict(policy))
     _scores(folder)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from sharectl.control.learned import Policy, Training
+from sharectl.control.learned import Policy
 
 POLICY: dict[str, Any] = {
     "schema_version": 1,
@@ -16,14 +16,12 @@ POLICY: dict[str, Any] = {
     "training": {
         "scenarios": ["small-site"],
         "seeds": [1, 2],
-        "date": "2026-01-01",
         "score": -1.5,
         "score_before": -2.0,
         "method": "by hand",
     },
 }
-TRAINING = Training((), (), "", 0.0, 0.0, "")
-HALF = Policy(("error",), (0.5,), 3600.0, TRAINING)
+HALF = Policy(("error",), (0.5,), 3600.0, {})
 """Policy that moves half of the error."""
 
 

@@ -285,7 +285,6 @@ class ShadowMove:
     output_hs06: float
     """As of `GroupControl`."""
     acted: tuple[str, ...] = ()
-    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -305,10 +304,8 @@ class GroupControl:
     """State for the next cycle: name with unit -> number."""
     acted: tuple[str, ...] = ()
     """Codes of the bounds and changes of the output (deadband, no demand …), in order."""
-    problem: str = ""
-    """Failure of its law; empty if it did not fail."""
     shadow: Optional[ShadowMove] = None
-    """None without a shadow law, and of a group with groups within it."""
+    """None without a shadow law that can be loaded, and of a group with groups within it."""
     due_hs06: Optional[float] = None
     """Power that is due to it, as of `sharectl.shares.errors`; None if unknown."""
     shortfall_hs06: Optional[float] = None

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, Optional
 
@@ -114,9 +115,6 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         options.show(arguments, "cycle", record, [_line(result, record)])
     options.say_warnings(warnings)
-    if result.publication.enabled_again is not None:
-        words = disabled_words(result.publication.enabled_again)
-        options.say([f"enabled again, the time is over: was disabled {words}"], options.NOTICE)
     options.say(result.problems)
     if not result.snapshot.complete:
         return PoolUnavailableError.exit_code
@@ -166,24 +164,22 @@ def _tell_monitoring(config: Config, record: dict[str, Any], result: CycleResult
         try:
             _write_metrics(config.metrics.textfile, config, record, result, state)
         except (StateError, ValueError, ImportError) as error:
-            record["metrics_problem"] = f"metrics.textfile: {error}"
+            record["unwritten"].append(f"metrics.textfile: {error}")
     if config.report.file is not None:
         from sharectl.cli.report import renew
 
         try:
             renew(config, result.snapshot.taken_at)
         except Exception as error:  # noqa: BLE001 - the plan is out: no page may end a cycle
-            record["report_problem"] = f"report.file: {error}"
-    warnings += filter(None, (record["metrics_problem"], record["report_problem"]))
+            record["unwritten"].append(f"report.file: {error}")
+    warnings += record["unwritten"]
     with failures:
         store.note_cycle(dict(record))
     options.say(message for message in failures.messages if message not in result.problems)
     if sys.stderr.isatty():
         return warnings
-    earlier = before.get("warnings")
-    earlier = earlier if isinstance(earlier, list) else []
-    problems = (before.get("metrics_problem"), before.get("report_problem"))
-    return new_warnings(warnings, (*earlier, *problems))
+    earlier = (before.get(name) for name in ("warnings", "unwritten"))
+    return new_warnings(warnings, chain.from_iterable(e for e in earlier if isinstance(e, list)))
 
 
 def _write_metrics(
@@ -249,8 +245,7 @@ def _record(mode: str, result: CycleResult, seconds: float) -> dict[str, Any]:
         "idle_cores": idle,
         "nodes": _nodes(record) if record is not None and record.complete else None,
         "succeeded_at": None,
-        "metrics_problem": None,
-        "report_problem": None,
+        "unwritten": [],
     }
 
 
@@ -276,8 +271,6 @@ def _line(result: CycleResult, record: Mapping[str, Any]) -> str:
         "disabled": str(record["disabled"] is not None).lower(),
         "sequence": plan and plan.sequence,
         "targets": len(plan.targets) if plan else "unchanged",
-        "held_back": plan and plan.held_back,
-        "helped": plan and plan.helped,
         "pairs": ",".join(
             f"{over}>{under}:{nodes}" for (over, under), nodes in sorted(pairs.items())
         ),

@@ -116,8 +116,7 @@ def _plan(arguments: argparse.Namespace) -> int:
     case = wiring.case_of(config, arguments.jobs)
     decision = case.decided()
     plan = decision.plan
-    failed = (*decision.law_problems, *decision.shadow_problems)
-    warnings = (*failed, *doubts(case.config, case.snapshot))
+    warnings = doubts(case.config, case.snapshot)
     if arguments.diff:
         beside, targets = _published(config, case.now)
         nodes = {node.node: node for node in decision.nodes}

@@ -18,7 +18,6 @@ from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS, Awaited, look_at_nod
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import (
-    MAX_AHEAD_SECONDS,
     are_partners,
     both_publish,
     foreign_plan_words,
@@ -123,7 +122,6 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
     state, of_future = of_now(store.load(), now)
     cycle, is_off = store.last_cycle(), off is not None or config.mode == OBSERVE
     published = places(config, now, state, is_off=is_off)
-    of_future = of_future or _of_future(cycle, now)
     nodes = _nodes(config, now, _awaited(published, state, cycle, now), ask)
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
     status: dict[str, Any] = {
@@ -146,17 +144,6 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "future": [of_future] if of_future else [],
     }
     return Status(status, off, problems, state, cycle.get("warnings", ()))
-
-
-def _of_future(cycle: dict[str, Any], now: int) -> Optional[str]:
-    """Problem of a last cycle that is still to come; one that observes leaves no sequence."""
-    ahead_seconds = cycle.get("taken_at", now) - now
-    if ahead_seconds <= MAX_AHEAD_SECONDS:
-        return None
-    return (
-        f"the last cycle ran {span(ahead_seconds)} in the future: the clock of this machine was "
-        "ahead then, or is behind now; set it by NTP, then `sharectl cycle`"
-    )
 
 
 def _awaited(
@@ -209,12 +196,6 @@ def place_problems(status: dict[str, Any], patience_seconds: int) -> Iterator[st
     yield from (place["problem"] for place in published if place["problem"])
     if off and not withdrawn:
         yield "disabled, but targets are not withdrawn everywhere: the next cycle tries again"
-    if off and off["since"] > now + MAX_AHEAD_SECONDS:
-        yield (
-            "disabled at a time that is still to come: the clock of this machine was ahead then, "
-            "or is behind now, and --for ends too late by as much; disable again, or `sharectl "
-            "enable`"
-        )
     if withdrawn and acting and now - off["since"] > patience_seconds:
         yield (
             f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else "
@@ -243,10 +224,8 @@ def cycle_problems(cycle: Optional[dict[str, Any]]) -> Iterator[str]:
     if cycle is None:
         yield "no cycle has run yet: `sharectl cycle`, or enable sharectl.timer"
         return
-    yield from (f"last cycle: {problem}" for problem in cycle.get("problems", []))
-    for key in ("metrics_problem", "report_problem"):
-        if cycle.get(key):
-            yield f"last cycle: {cycle[key]}"
+    problems = (*cycle.get("problems", ()), *cycle.get("unwritten", ()))
+    yield from (f"last cycle: {problem}" for problem in problems)
 
 
 # ---- places of targets
@@ -269,7 +248,7 @@ def places(
     transports = wiring.transports_of(config, seal)
     rows = []
     for placed in chain.from_iterable(transport.look() for transport in transports):
-        rows.append(row(placed, config.pool.name, now, state.sequence))
+        rows.append(row(placed, now, state.sequence))
         if words := _conflict(placed, own, state, now, is_off=is_off):
             rows[-1].update(problem=words, foreign=True)
     return [*rows, {"place": str(config.signing_key_file), "problem": problem}] if problem else rows
@@ -292,7 +271,7 @@ def _conflict(
     return foreign_plan_words(placed, writer, f"stands {why}")
 
 
-def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> dict[str, Any]:
+def row(placed: PlacedTargets, now: int, sequence: int) -> dict[str, Any]:
     """Facts about targets in a place, and its worst problem."""
     facts = {"way": placed.way, "place": placed.place, "problem": placed.problem, "older": False}
     if placed.targets is None:
@@ -307,8 +286,6 @@ def row(placed: PlacedTargets, pool: Optional[str], now: int, sequence: int) -> 
         )
     elif seconds is not None and seconds <= 0:
         problem = f"expired {span(seconds)} ago: no node has a target from there"
-    elif placed.problem is None and placed.pool != pool:
-        problem = f"is for pool {placed.pool}, and pool.name is {pool}: `sharectl cycle`"
     return {
         **facts,
         "problem": placed.problem if problem is None else f"{placed.place}: {problem}",

@@ -30,7 +30,7 @@ _MOST_PROBLEMS, _MOST_WORDS = 10, 300
 def with_laws(steering: SteeringConfig) -> SteeringConfig:
     """``steering`` with its policies read; raises ConfigError with all problems of laws that act.
 
-    A shadow whose policy cannot be read fails in every cycle instead: it must not stop one.
+    A shadow whose policy cannot be read is left out, and each cycle warns of it instead.
     """
     loaded, of_acting, _ = _with_laws(steering)
     if of_acting:

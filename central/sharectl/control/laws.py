@@ -12,8 +12,7 @@ the output is not the sum of the three terms, the integral moves towards the val
 it so, with the time constant ``integral_seconds``. Clamping would keep an old integral for as long
 as the bound, a lack of work or the deadband acts.
 
-*learned* acts by a policy, which is data: `sharectl.control.learned`. Without a sound one it moves
-nothing and stops no cycle.
+*learned* acts by a policy, which is data: `sharectl.control.learned`. Without one it moves nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ BOUNDED = {
     "no-number": "the error was no finite number: nothing is moved or remembered",
     "gap": "no complete cycle for 51 minutes: the derivative begins again",
     "output-limit": "the output limit: all power that is shared out",
-    "law-failed": "the law failed: nothing is moved, and its state begins again",
     "against-error": "integral and derivative were against the error: nothing is moved",
 }
 """Code of a law's bound that changed an output -> what it means."""
@@ -88,8 +86,6 @@ class Move(NamedTuple):
     """Power to move: positive, to take from the group; negative, to give to it."""
     acted: tuple[str, ...] = ()
     """Codes of what bounded or changed the output, in order."""
-    problem: str = ""
-    """Failure of the law; empty if it did not fail."""
 
 
 def beyond(value_hs06: float, deadband_hs06: float) -> float:
@@ -224,7 +220,7 @@ class Control:
     """Law that is tried beside the one that acts: cycles record its output, and nothing follows it;
     null: none."""
     loaded: object = None
-    """`sharectl.control.learned.Policy` of `learned`, or words that say why there is none."""
+    """`sharectl.control.learned.Policy` of `learned`; of a shadow also words: why there is none."""
 
 
 def by_policy(
@@ -234,8 +230,7 @@ def by_policy(
     from sharectl.control.learned import Policy, learned  # noqa: PLC0415 - few pools have one
 
     if not isinstance(control.loaded, Policy):
-        problem = f"law {LEARNED}: {control.loaded or 'its policy is not read'}"
-        return Move({}, 0.0, ("law-failed",), problem)
+        return Move({}, 0.0)
     move = learned(control.loaded, state, reading, dt_seconds)
     output_hs06 = limited(move.output_hs06, reading.most_hs06)
     acted = ("output-limit",) if output_hs06 != move.output_hs06 else ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum, isfinite
+from typing import Any
 
 from sharectl.control.laws import (
     GAP_SECONDS,
@@ -42,30 +43,16 @@ _MEAN, _ERROR = f"{LEARNED}.mean_ratio", f"{LEARNED}.error_ratio"
 
 
 @dataclass(frozen=True)
-class Training:
-    """Origin of a policy."""
-
-    scenarios: tuple[str, ...]
-    seeds: tuple[int, ...]
-    date: str
-    """As the one who trained wrote it."""
-    score: float
-    """Mean reward of an episode; 0: no power is short, and no core idle because of sharectl."""
-    score_before: float
-    """Mean reward of *latest* on the same episodes."""
-    method: str
-
-
-@dataclass(frozen=True)
 class Policy:
-    """Weights of features, and where they come from."""
+    """Weights of features."""
 
     features: tuple[str, ...]
     """Of `FEATURES`."""
     weights: tuple[float, ...]
     half_life_seconds: float
     """Of the average of the error."""
-    training: Training
+    training: Mapping[str, Any]
+    """Its origin, for people: nothing follows from it."""
 
 
 def faults(policy: Policy) -> list[str]:

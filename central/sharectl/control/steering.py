@@ -93,7 +93,7 @@ def steer(
         )
         move = _moved(law, states[group], reading, dt_seconds[group], contested=due.contested)
         state, shadow = dict(move.state), None
-        if law.shadow is not None:
+        if law.shadow is not None and not isinstance(law.shadow.loaded, str):
             beside = replace(law, law=law.shadow.law, loaded=law.shadow.loaded)
             kept = {
                 name[len(SHADOW) :]: number
@@ -102,7 +102,7 @@ def steer(
             }
             tried = _moved(beside, kept, reading, dt_seconds[group], contested=due.contested)
             state.update((f"{SHADOW}{name}", number) for name, number in tried.state.items())
-            shadow = ShadowMove(beside.law, tried.output_hs06, tried.acted, tried.problem)
+            shadow = ShadowMove(beside.law, tried.output_hs06, tried.acted)
         if due.account_hs06_seconds is not None:
             state[ACCOUNT] = due.account_hs06_seconds
         controls.append(
@@ -114,7 +114,6 @@ def steer(
                 law=law.law,
                 state={**state, STEPPED_AT: float(now)} if state else {},
                 acted=(*due.acted, *(("foreseen",) if change_hs06 else ()), *move.acted),
-                problem=move.problem,
                 shadow=shadow,
             )
         )

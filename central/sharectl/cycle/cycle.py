@@ -82,12 +82,11 @@ def run_cycle(
         run_times: RunTimes = {}
         with failures:
             run_times = ports.history.run_times(tuple(config.pledge_hs06))
+        # A withdrawal instead of the plan remembers them too.
+        before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
         decision = decide(config, before, as_kept(snapshot, before.standing), now, run_times)
         proposal = Proposal(decision.plan, decision.state)
         warnings += doubts(config, snapshot)
-        warnings += decision.shadow_problems
-        # A withdrawal instead of the plan remembers them too.
-        before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
         # No block of cores counts as free meanwhile.
         blocks = tuple(replace(block, free_since=None) for block in before.blocks.open)
@@ -95,7 +94,6 @@ def run_cycle(
         if how.withdraw_incomplete:
             proposal = Proposal(*withdrawal(config, before, now))
     silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)
-    silent += decision.law_problems if decision else ()
     group_errors = tuple(control.error for control in decision.groups) if decision else ()
     if how.dry_run:
         plan = proposal.plan if proposal else None

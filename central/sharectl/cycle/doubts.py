@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from math import fsum
 from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
@@ -38,18 +36,17 @@ def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
     return replace(snapshot, sources=(*snapshot.sources, Source("collector", 0.0, problem)))
 
 
-FEW_NODES = 5
-"""In a pool of fewer nodes, one may have more power than all others."""
 MOST_UNPLACEABLE = 10
 
 
 def doubts(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
     """Doubts about a complete snapshot, a line each; they change no plan."""
     usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
-    untried = snapshot.untried
+    untried, shadow = snapshot.untried, config.steering.control.shadow
+    unloaded = shadow.loaded if shadow is not None and isinstance(shadow.loaded, str) else None
     return (
+        *((f"{unloaded}; cycles leave the shadow out",) if unloaded is not None else ()),
         *power_doubts(snapshot),
-        *_overwhelming(snapshot),
         *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
         *map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE]),
         *((f"{untried}: they count as demand",) if untried is not None else ()),
@@ -67,20 +64,6 @@ def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
         "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06"
     )
     return (doubt,)
-
-
-def _overwhelming(snapshot: Snapshot) -> Iterator[str]:
-    held_hs06: Counter[str] = Counter()
-    for job in snapshot.running:
-        held_hs06[job.node] += job.cores * job.jobs * job.hs06_per_core  # type: ignore[assignment]
-    hs06 = {n.name: max(n.cores * n.hs06_per_core, held_hs06[n.name]) for n in snapshot.nodes}
-    most_hs06, largest = max(((power, name) for name, power in hs06.items()), default=(0.0, ""))
-    if len(hs06) >= FEW_NODES and 2 * most_hs06 > fsum(hs06.values()):
-        yield (
-            f"node {largest} has more power than all other nodes together, {most_hs06:.0f} HS06: "
-            "its figures decide about all targets; compare its TotalSlotCpus, t1_wn_hs06 and jobs "
-            "with the machine"
-        )
 
 
 def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:

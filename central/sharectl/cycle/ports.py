@@ -53,7 +53,6 @@ class PlacedTargets:
     sequence: Optional[int] = None
     valid_until: Optional[int] = None
     """Unix seconds."""
-    pool: Optional[str] = None
     writer: Optional[str] = None
     """Installation that published them, as of `sharectl.cycle.publication`."""
     more: Mapping[str, Any] = field(default_factory=dict)

@@ -131,8 +131,6 @@ class Publication:
     """True if nothing was published because another installation's plan stands."""
     disabled: Optional[Disabled] = None
     """Reason why no plan is published; None if sharectl is on."""
-    enabled_again: Optional[Disabled] = None
-    """Reason that ran out, so that this publication switched sharectl on."""
     errors: tuple[StateError, ...] = ()
 
 
@@ -148,7 +146,7 @@ class Publishing:
 
     def publish_unless_disabled(self, proposal: Optional[Proposal], before: State) -> Publication:
         """Publish the proposal; if sharectl is off or observes, withdraw targets that may stand."""
-        off, enabled_again = self._switched()
+        off = self._switched()
         done = Publication()
         if self.config.observes:
             done = self._rehearse(proposal, before)
@@ -164,8 +162,7 @@ class Publishing:
                 off = in_force(self.outlets.switch.disabled(), self.now)
         if off is not None and not self.config.observes and not before.withdrawn:
             done = self.withdraw(off, before)
-        errors = tuple(self._failures.errors)
-        return replace(done, disabled=off, enabled_again=enabled_again, errors=errors)
+        return replace(done, disabled=off, errors=tuple(self._failures.errors))
 
     def withdraw(self, off: Disabled, before: State) -> Publication:
         """Publish a plan without targets, and remember that."""
@@ -235,18 +232,16 @@ class Publishing:
             self.outlets.state.save(after)
         return done
 
-    def _switched(self) -> tuple[Optional[Disabled], Optional[Disabled]]:
-        """Reason why sharectl is off; else the reason that has run out, which is removed here."""
+    def _switched(self) -> Optional[Disabled]:
+        """Reason why sharectl is off; one that has run out is removed here."""
         off = self.outlets.switch.disabled()
         if off is None or off.in_force_at(self.now):
-            return off, None
+            return off
         with self._failures:
             if not self.outlets.switch.enable_after(self.now):
-                return in_force(self.outlets.switch.disabled(), self.now), None
-            with self._failures:
-                self.outlets.audit.switched(off, self.now, on=True)
-            return None, off
-        return None, None
+                return in_force(self.outlets.switch.disabled(), self.now)
+            self.outlets.audit.switched(off, self.now, on=True)
+        return None
 
     def _publish(self, proposal: Proposal, before: State) -> tuple[Publication, State]:
         """Publish a plan everywhere while the switch is held; also returned is the saved state."""

@@ -61,7 +61,7 @@ def _groups(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for control in record.groups:
         usage = control.error.usage
         held_back, helped = record.target_nodes.get(control.group, (None, None))
-        outcome, closed, other_sizes = record.group_reasons.get(control.group, (None, None, None))
+        outcome, closed = record.group_reasons.get(control.group, (None, None))
         yield {
             **vars(usage),
             **vars(control.error),
@@ -73,7 +73,6 @@ def _groups(record: CycleRecord) -> Iterator[dict[str, Any]]:
             "helped_nodes": helped,
             "outcome": outcome,
             "closed_nodes": closed,
-            "other_sizes_closed_nodes": other_sizes,
             "shadow_law": control.shadow.law if control.shadow else None,
             "shadow_output_hs06": control.shadow.output_hs06 if control.shadow else None,
             "acted": " ".join(control.acted),
@@ -117,8 +116,7 @@ TABLES = {
         "single_cores multi_cores pending_single_jobs pending_multi_jobs cores_by_size "
         "pending_by_size unplaceable_by_size due_hs06 shortfall_hs06 setpoint_hs06 "
         "control_error_hs06 output_hs06 held_back_nodes helped_nodes outcome closed_nodes "
-        "other_sizes_closed_nodes law acted state shadow_law shadow_output_hs06 strategy setpoint "
-        "configuration",
+        "law acted state shadow_law shadow_output_hs06 strategy setpoint configuration",
         _groups,
     ),
     "cycles": Table(

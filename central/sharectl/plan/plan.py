@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp, fsum, inf
@@ -44,12 +44,10 @@ REASONS = {
     "targets": "a group over its share gives way to one under it",
     "no-group-over": "no group is over its share by more than the deadband",
     "no-group-under": "no group under its share has waiting jobs that a target could help",
-    "law-failed": "the law of a group failed, and the other groups call for no target",
     "no-node": "the group over its share holds no block of cores on a controlled node",
     "no-fit": "no controlled node could give any waiting job its cores and memory",
     "closed": "the nodes that could give cores are closed to the waiting jobs",
-    "error-below-node": "the smaller error is not worth one node's block of cores",
-    "output-below-node": "the controllers' outputs are not worth one node's block of cores",
+    "error-below-node": "the smaller error or output is not worth one node's block of cores",
     "not-worth": "cores would idle longer than the moved power is worth",
     "given-up": "no job came to free blocks of cores: one is tried now and then",
     "no-room": "the limits leave no room for a target",
@@ -206,24 +204,6 @@ class Decision:
         reasons = {**_node_reasons(self.situation, self.wanted, targets), **self.ruled_out}
         return node_records(self.pool, targets, reasons, self.wanted.waits)
 
-    @property
-    def law_problems(self) -> tuple[str, ...]:
-        """Problems of laws that steer, a line each."""
-        return tuple(
-            f"group {control.group}: {control.problem}; nothing is moved for it"
-            for control in self.groups
-            if control.problem
-        )
-
-    @property
-    def shadow_problems(self) -> tuple[str, ...]:
-        """Problems of shadow laws, a line each."""
-        return tuple(
-            f"shadow {control.shadow.problem} (group {control.group}); it steers nothing"
-            for control in self.groups
-            if control.shadow is not None and control.shadow.problem
-        )
-
 
 def decide(
     config: PlanConfig,
@@ -282,8 +262,9 @@ def decide(
     if given_up or look.left_alone_kinds:
         notes += (LimitNote("given-up", max(1, len(given_up))),)
     held_back, helped = wanted.pair or (None, None)
+    reason = "no-room" if wanted.targets and not targets else wanted.reason
     plan = replace(
-        withdrawal(config, state, now, _reason(wanted, targets, groups))[0],
+        withdrawal(config, state, now, reason)[0],
         targets=targets,
         held_back=held_back,
         helped=helped,
@@ -296,8 +277,6 @@ def decide(
     after = replace(
         published(state, plan, now),
         standing=with_jobs(standing_after(unfinished, plan.targets, now), nodes),
-        nodes=len(snapshot.nodes),
-        schedds=snapshot.schedds,
         controllers={control.group: control.state for control in groups if control.state},
         unheeding=unheeding,
         blocks=look.memory if config.give_up is not None else state.blocks,
@@ -347,13 +326,6 @@ def foreseen_hs06(
         for group, hs06 in takers.items():
             change_hs06[group] = change_hs06.get(group, 0.0) + given_hs06 * hs06 / whole
     return change_hs06
-
-
-def _reason(wanted: Wanted, targets: Sequence[Target], groups: Iterable[GroupControl]) -> str:
-    """Reason of a plan, one of `REASONS`."""
-    reason = "no-room" if wanted.targets and not targets else wanted.reason
-    failed = any(control.problem for control in groups)
-    return "law-failed" if failed and reason in ("no-group-over", "no-group-under") else reason
 
 
 def _far_over(groups: Iterable[GroupControl]) -> set[str]:

@@ -74,8 +74,6 @@ class GroupReason(NamedTuple):
     """One of `GROUP_REASONS`."""
     closed_nodes: int
     """Nodes whose target names neither the group nor one within it: none of its jobs starts."""
-    other_sizes_closed_nodes: int
-    """Nodes that help it where its pending jobs of other sizes do not start."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +271,6 @@ GROUP_REASONS: Mapping[str, str] = {
     "helped-and-held-back": "some targets help it and others hold it back, or groups within it",
     "no-plan": "targets were withdrawn, or no plan is published",
     "no-output": "its controller asks for nothing: it is at its share, or within the deadband",
-    "law-failed": "its law failed, or that of a group that could give or take",
     "no-demand": "under its share, without waiting jobs",
     "not-placeable": "under its share, and no node could run its waiting jobs",
     "no-giver": "under its share, and no group is over its share",
@@ -299,10 +296,8 @@ _BY_PLAN = {
     "no-node": "no-fit",
     "closed": "no-fit",
     "error-below-node": "too-small",
-    "output-below-node": "too-small",
     "not-worth": "not-worth",
     "no-room": "limited",
-    "law-failed": "law-failed",
 }
 """Reason of a plan without targets -> reason of every group that it could have been for."""
 
@@ -343,7 +338,6 @@ def group_reasons(
             ("helped", helping),
             ("held-back", holding),
             ("no-plan", _BY_PLAN.get(plan_reason) == "no-plan"),
-            ("law-failed", control.problem),
             ("no-output", not (under or over)),
             ("no-demand", under and not own),
             ("not-placeable", under and not kinds),
@@ -362,6 +356,5 @@ def group_reasons(
         reasons[group] = GroupReason(
             next(code for code, does in applies if does),
             len(targets) - len({target.node for target in (*helping, *holding)}),
-            sum(bool({jobs.cores for jobs in own} - {t.request_cores}) for t in helping),
         )
     return reasons

@@ -189,13 +189,7 @@ def one_pair(situation: Situation) -> Wanted:
     if not chosen:
         if set(able) <= situation.young:
             return Wanted("no-room", pair=pair, reasons=shut)
-        # Either the errors are not worth a block, or the controllers' outputs are not.
-        power = min(nodes[name].node.hs06_per_core for name in able)
-        least_hs06 = block * power - ROUNDING_HS06
-        outputs_hs06 = min(over.output_hs06, -under.output_hs06)
-        errors_hs06 = min(over.control_error_hs06, -under.control_error_hs06)
-        too_small = "output" if outputs_hs06 < least_hs06 <= errors_hs06 else "error"
-        return Wanted(f"{too_small}-below-node", pair=pair, reasons=shut)
+        return Wanted("error-below-node", pair=pair, reasons=shut)
     return Wanted(
         "targets",
         tuple(
@@ -425,15 +419,7 @@ def _why_none(situation: Situation, free: Mapping[str, NodeCores], budgets: Budg
     able = [here for name, here in free.items() if fits[name] == FITS]
     if not able:
         return "no-room"
-    if _pays(able, budgets):
-        return "not-worth"
-    errors = {control.group: control.control_error_hs06 for control in situation.groups}
-    larger = replace(
-        budgets,
-        excess_hs06={group: errors[group] for group in budgets.excess_hs06},
-        deficit_hs06={group: -errors[group] for group in budgets.deficit_hs06},
-    )
-    return "output-below-node" if _pays(able, larger) else "error-below-node"
+    return "not-worth" if _pays(able, budgets) else "error-below-node"
 
 
 def _pays(nodes: Collection[NodeCores], budgets: Budgets) -> bool:

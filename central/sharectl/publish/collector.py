@@ -37,7 +37,6 @@ PROJECTION = (
     "AuthenticatedIdentity",
     "t1_TargetSequence",
     "t1_TargetValidUntil",
-    "t1_TargetPool",
     "t1_TargetWriter",
 )
 
@@ -61,7 +60,6 @@ class PlacedAd(NamedTuple):
     sequence: int
     valid_until: int
     """Unix seconds."""
-    pool: Optional[str]
     writer: Optional[str] = None
 
 
@@ -159,7 +157,6 @@ def placed(
         targets=sum(ad.sequence == plan.sequence for ad in _targets_of(every, plan.identity)),
         sequence=plan.sequence,
         valid_until=plan.valid_until,
-        pool=plan.pool,
         # A sender that the collector did not authenticate may name anybody.
         writer=None if plan.identity.endswith(_UNMAPPED) else plan.writer,
         more={"identity": plan.identity},
@@ -210,7 +207,6 @@ def placed_ads(ads: Iterable[Any]) -> list[PlacedAd]:
             identity=text(evaluated(ad, "AuthenticatedIdentity")) or UNKNOWN_USER,
             sequence=whole(evaluated(ad, "t1_TargetSequence"), 0),
             valid_until=whole(evaluated(ad, "t1_TargetValidUntil"), 0),
-            pool=text(evaluated(ad, "t1_TargetPool")),
             writer=text(evaluated(ad, "t1_TargetWriter")),
         )
         for ad, kind in kinds

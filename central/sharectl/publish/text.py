@@ -194,7 +194,6 @@ def parse_text(content: bytes, name: str) -> PlacedTargets:
         targets=len(orders),
         sequence=sequence if has_metadata else None,
         valid_until=until if has_metadata else None,
-        pool=head.get("pool"),
         writer=head.get("writer"),
         more={"signed_by": [*head.get("signature", "").split(" "), None][1]},
     )

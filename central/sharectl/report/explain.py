@@ -75,7 +75,6 @@ def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
         "closed_nodes": reason.closed_nodes if reason else None,
-        "other_sizes_closed_nodes": reason.other_sizes_closed_nodes if reason else None,
         "gives": [e._asdict() for e in moves if group in (e.held_back, *levels_above(e.held_back))],
         "receives": [e._asdict() for e in moves if group in (e.helped, *levels_above(e.helped))],
     }
@@ -183,7 +182,6 @@ def _control(control: GroupControl) -> dict[str, Any]:
         "given_hs06": 0.0 if withheld else control.control_error_hs06,
         "output_hs06": control.output_hs06,
         "law": _coded("law", control.law),
-        "problem": control.problem or None,
         "shadow": asdict(control.shadow) if control.shadow else None,
         "acted": [_coded("acted", code) for code in control.acted],
     }

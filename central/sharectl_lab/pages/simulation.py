@@ -92,7 +92,7 @@ class Simulation:
     @property
     def notes(self) -> list[str]:
         """Notes on all, for every reader."""
-        notes = [*self.omissions, *(outcome.note for outcome in self.outcomes if outcome.note)]
+        notes = [*self.omissions]
         if not self.comparable:
             idle_seconds = [outcome.idle_core_seconds for outcome in self.outcomes]
             cause = max(CAUSES, key=lambda name: fsum(by.get(name, 0.0) for by in idle_seconds))
@@ -134,8 +134,7 @@ def as_content(simulation: Simulation) -> dict[str, Any]:
             "summary": simulation.strategies[row.name],
             "complete": row.complete,
             "runs": [
-                {"seed": o.seed, "seconds": o.seconds, "complete": o.complete, "note": o.note}
-                for o in row.outcomes
+                {"seed": o.seed, "seconds": o.seconds, "complete": o.complete} for o in row.outcomes
             ],
             **_plain(row.figures),
         }

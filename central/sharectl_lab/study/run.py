@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import Any, Callable, Optional
 
 from sharectl.times import validity_of
-from sharectl.words import counted
 from sharectl_lab.scenarios.extent import refuse_endless
 from sharectl_lab.scenarios.scenario import Scenario
 from sharectl_lab.scenarios.strategies import Strategy, multicore_ratio, with_static
@@ -131,11 +130,8 @@ class Run:
     def outcome(self, *, complete: bool = True) -> Outcome:
         """Outcome of the intervals that have ended."""
         twin = self.twin
-        counts, note = twin.counts, None
+        counts = twin.counts
         whole: dict[str, Any] = {name: int(counts[name]) for name in COUNTS}
-        if self.steering is not None and (failed := int(counts["failed_laws"])):
-            note = f"{self.strategy.name}, seed {self.seed}: "
-            note += f"{counted(failed, 'cycle')} with a failed law: {self.steering.law_problem}"
         return Outcome(
             scenario=self.scenario.name,
             strategy=self.strategy.name,
@@ -149,7 +145,6 @@ class Run:
             idle_cores={cause: tuple(cores) for cause, cores in twin.idle.series.items()},
             lost_core_seconds=counts["lost_core_seconds"],
             complete=complete,
-            note=note,
             **whole,
         )
 

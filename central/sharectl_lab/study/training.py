@@ -12,10 +12,10 @@ from dataclasses import replace
 from math import cos, floor, fsum, inf, log, pi, sqrt
 from random import Random  # noqa: TID251 - with a seed
 from statistics import fmean
-from typing import Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from sharectl.control.laws import Control
-from sharectl.control.learned import FEATURES, Policy, Training
+from sharectl.control.learned import FEATURES, Policy
 from sharectl.errors import InputError
 from sharectl.model import OTHER
 from sharectl.shares.errors import shortfalls_hs06
@@ -143,8 +143,8 @@ Evaluate = Callable[[Sequence[Weights]], Sequence[float]]
 
 START: Weights = tuple(float(name == "error") for name in FEATURES)
 """Weights of the law *latest*."""
-NEW = Training((), (), "", 0.0, 0.0, "")
-"""Of a policy that is being trained."""
+NEW: Mapping[str, Any] = {}
+"""Origin of a policy that is being trained."""
 
 
 def recombined(tried: Sequence[Weights], scores: Sequence[float]) -> Weights:
@@ -164,7 +164,7 @@ def _normal(draw: Callable[[], float]) -> float:
     return sqrt(-2.0 * log(1.0 - draw())) * cos(2.0 * pi * draw())
 
 
-def policy_of(weights: Weights, training: Training = NEW) -> Policy:
+def policy_of(weights: Weights, training: Mapping[str, Any] = NEW) -> Policy:
     """Policy with all features; weights have six digits, as they are written."""
     rounded = tuple(float(f"{weight:.6g}") for weight in weights)
     return Policy(tuple(FEATURES), rounded, HALF_LIFE_SECONDS, training)
@@ -174,7 +174,7 @@ def trained(
     generations: int,
     seed: int,
     evaluate: Evaluate,
-    training: Training = NEW,
+    training: Mapping[str, Any] = NEW,
     note: Callable[[int, float], object] = lambda _number, _score: None,
 ) -> Policy:
     """Best on the same episodes of the last mean, all policies that were tried, and *latest*.
@@ -200,5 +200,5 @@ def trained(
     ends = [policy_of(weights) for weights in (START, mean, best)]
     scores = evaluate([policy.weights for policy in ends])
     method = f"evolution strategy, seed {seed}, {generations} generations of {POPULATION}"
-    done = replace(training, score=max(scores), score_before=scores[0], method=method)
+    done = {**training, "score": max(scores), "score_before": scores[0], "method": method}
     return replace(ends[scores.index(max(scores))], training=done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 CAUSES = {
     "cadence": "the next negotiation cycle has not looked at them yet",
@@ -114,7 +114,6 @@ class Outcome:
     """Targets that were added, altered or removed."""
     complete: bool = True
     """False if it was interrupted."""
-    note: Optional[str] = None
 
 
 COUNTS = ("refusals", "evicted_jobs", "drained_nodes", "cycles", "plans", "changed_targets")

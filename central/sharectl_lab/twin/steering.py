@@ -89,8 +89,6 @@ class Steering:
         """State after the last cycle."""
         self.decision: Optional[Decision] = None
         """Decision of the last cycle that did not fail."""
-        self.law_problem = ""
-        """Problem of a law that failed in a cycle; empty if none did."""
         self._counts = actuation == "cron"
         self._period = loop.job_ctl_seconds
         self._readable: Published
@@ -128,9 +126,6 @@ class Steering:
         run_times = self.learnt.run_times()
         self.decision = decide(self.config, self.state, look.snapshot, unix(now), run_times)
         self.state = self.decision.state
-        if problems := self.decision.law_problems:
-            self.law_problem = problems[0]
-            self.twin.counts["failed_laws"] += 1
         self.learnt.look(look.snapshot.taken_at, look.ages, look.new_ages)
         self._publish(self.decision.plan, now)
 

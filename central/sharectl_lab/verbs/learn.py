@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from sharectl.files import files
     from sharectl.files.documents import Document
     from sharectl_lab.study import many
-    from sharectl_lab.study.training import NEW, Case, trained
+    from sharectl_lab.study.training import Case, trained
 
     episodes = _episodes(arguments)
     # Before hours of work.
@@ -77,11 +77,12 @@ def _run(arguments: argparse.Namespace) -> int:
     cases = [Case(episode, seed) for episode in episodes for seed in seeds]
     evaluate = _evaluation(cases, arguments.jobs or many.cores())
     names = tuple(episode.scenario.name for episode in episodes)
-    training = replace(NEW, scenarios=names, seeds=seeds)
+    training = {"scenarios": names, "seeds": seeds}
     policy = trained(arguments.generations, arguments.seed, evaluate, training, _note)
     content = asdict(policy)
     document.replace(content)
-    words = f"score {policy.training.score:.5f}, latest {policy.training.score_before:.5f}"
+    score, before = policy.training["score"], policy.training["score_before"]
+    words = f"score {score:.5f}, latest {before:.5f}"
     options.show(arguments, "policy", content, [f"{arguments.output}: {words}"])
     return 0
 

@@ -10,12 +10,11 @@ from typing import Any, Optional
 import pytest
 
 from sharectl.cli.status import node_problems, place_problems
-from sharectl.model import Disabled, Plan, Standing, Target
+from sharectl.model import Plan, Standing, Target
 from sharectl.plan.blocks import ALL_NODES, BackOff, BlockMemory, OpenBlock
 from sharectl.plan.plan import State
 from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.publish import text
-from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.state import StateFile
 from sharectl.report.pool import blocks_data
 from tests.unit.cli.conftest import Run
@@ -92,17 +91,12 @@ def test_an_older_plan_is_a_problem_and_warnings_of_the_last_cycle_are_none(
     assert "collector: " in status.err
 
 
-def test_a_plan_and_a_switch_from_the_future_are_problems(folder: Path, shown: Shown) -> None:
+def test_a_plan_from_the_future_is_a_problem(shown: Shown) -> None:
     ahead = int(time.time()) + 2 * 86400
-    switch = DisabledFile(folder)
-    switch.disable(Disabled("cooling", "ann@cm", ahead, ahead + 3600))
     status = shown(State(ahead), taken_at=ahead)
     assert status.row("last", "cycle")[:4] == ["in", "the", "future,", "by"]
     assert "nodes refuse such a plan (future)" in status.err
-    assert "disabled at a time that is still to come" in status.err
-    switch.enable()
-    err = shown(State(ahead - 2 * 86400)).err
-    assert ("future" in err, "still to come" in err) == (False, False)
+    assert "(future)" not in shown(State(ahead - 2 * 86400)).err
 
 
 ERRORS: Mapping[str, Any] = {

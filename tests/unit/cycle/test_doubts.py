@@ -24,11 +24,6 @@ def looks() -> Iterator[Snapshot]:
     nodes = seen.nodes
     silent = tuple(replace(node, power_assumed=True) for node in nodes)
     yield replace(seen, nodes=silent)
-    many = snapshot([running(f"wn-{number}", "alice", 1, 8) for number in range(5)])
-    large = replace(many.nodes[0], cores=1000)
-    yield replace(many, nodes=(large, *many.nodes[1:]))
-    jobs = running("wn-0", "cms", 1, 64, hs06_per_core=1000.0)
-    yield replace(many, running=(*many.running, jobs))
     some = running("wn-1", "alice", 1, 8)
     yield snapshot([some, running("wn-1", OTHER, 8)])
     yield snapshot([some], {(OTHER, 8): 3})

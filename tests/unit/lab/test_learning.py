@@ -63,11 +63,11 @@ def distances(policies: Sequence[Weights]) -> list[float]:
 
 def test_training_comes_nearer_to_the_best_policy_and_says_how_much() -> None:
     policy = trained(40, 1, distances)
-    assert policy.training.score_before == distances([START])[0]
-    assert policy.training.score == distances([policy.weights])[0]
-    assert policy.training.score > policy.training.score_before / 2
+    assert policy.training["score_before"] == distances([START])[0]
+    assert policy.training["score"] == distances([policy.weights])[0]
+    assert policy.training["score"] > policy.training["score_before"] / 2
     assert policy.features == tuple(FEATURES)
-    assert policy.training.method == "evolution strategy, seed 1, 40 generations of 8"
+    assert policy.training["method"] == "evolution strategy, seed 1, 40 generations of 8"
 
 
 def test_a_seed_gives_the_same_policy() -> None:
@@ -90,7 +90,7 @@ def test_a_policy_that_is_worse_than_latest_is_not_written() -> None:
 
     policy = trained(2, 1, best_at_start)
     assert policy.weights == START
-    assert policy.training.score == policy.training.score_before == 0
+    assert policy.training["score"] == policy.training["score_before"] == 0
 
 
 # ---- on the twin

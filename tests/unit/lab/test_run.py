@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bench.twin import scaled
-from sharectl.control.laws import Control
-from sharectl.control.steering import SteeringConfig
 from sharectl_lab.scenarios import file
 from sharectl_lab.scenarios.strategies import USUAL, read_strategies
 from sharectl_lab.study.run import Run, simulate
@@ -42,16 +40,3 @@ def test_with_an_equal_start_strategies_act_from_one_pool_on() -> None:
             claims = [claim for slot in run.twin.slots for claim in slot.claims]
             seen.add(tuple((claim.kind.account, claim.run_until) for claim in claims))
     assert len(pools) == 1 < len(later)
-
-
-def test_a_law_that_fails_is_in_the_note() -> None:
-    """Without it the strategy looks as one that found nothing to do."""
-    run = Run(file.parse(SMALL, "two-nodes"), read_strategies("live")[0], 1)
-    assert run.steering is not None
-    failed = Control("learned")
-    run.steering.config = replace(run.steering.config, steering=SteeringConfig(failed))
-    run.until(run.begin + 3600.0)
-    outcome = run.outcome()
-    words = f"live, seed 1: {outcome.plans} cycles with a failed law: group "
-    assert (outcome.note or "").startswith(words)
-    assert outcome.plans

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl.control.laws import Control
-from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
 from sharectl.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
@@ -69,11 +67,7 @@ def test_cores_that_no_job_took_are_the_reason(code: str) -> None:
 NOT_PLACEABLE = replace(snapshot(FULL), pending=(PendingJobs("cms", 8, 9, placeable=False),))
 HELD = [running("wn-1", "alice", 1, 64), running("wn-2", "cms", 1, 30)]
 NOT_STEERED = snapshot(HELD, {("lhcb", 8): 9}, uncontrolled=["wn-1"])
-FAILED = Control("learned")
 NESTED = replace(CONFIG, pledge_hs06={"alice": 1.0, "cms.prod": 1.0}, own_hs06={"cms": 0.1})
-ODD_GIVER, ODD_TAKER = (
-    replace(CONFIG, steering=SteeringConfig(by_group={group: FAILED})) for group in ("alice", "cms")
-)
 CMS_WAITS = snapshot(FULL, {("cms", 8): 9})
 CMS_PROD_WAITS = snapshot(FULL, {("cms.prod", 8): 9})
 
@@ -83,8 +77,6 @@ CMS_PROD_WAITS = snapshot(FULL, {("cms.prod", 8): 9})
     [
         (CONFIG, NOT_PLACEABLE, "plan", {"cms": "not-placeable"}),
         (CONFIG, NOT_STEERED, "plan", {"alice": "no-cores"}),
-        (ODD_GIVER, CMS_WAITS, "plan", {"alice": "law-failed", "cms": "law-failed"}),
-        (ODD_TAKER, CMS_WAITS, "plan", {"alice": "law-failed", "cms": "law-failed"}),
         (CONFIG, NOT_PLACEABLE, "withdrawal", dict.fromkeys(PLEDGES, "no-plan")),
         (CONFIG, NOT_STEERED, "nothing", dict.fromkeys(PLEDGES, "no-plan")),
         # Jobs of a group within count for it.
