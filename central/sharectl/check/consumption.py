@@ -214,10 +214,9 @@ def refused_jobs(slot: SlotType) -> Iterator[Finding]:
     """Amounts for which the negotiator refuses a match (cp_sufficient_assets)."""
     seen = set[str]()
     for job, taken in slot.taken:
-        for why, assets in slot.refusals(taken).items():
-            for asset in assets or ("Cpus",):
-                if why not in _REFUSALS or asset in seen:
-                    continue
+        for why, about in slot.refusals(taken):
+            asset = about or "Cpus"
+            if why in _REFUSALS and asset not in seen:
                 seen.add(asset)
                 policy, (name, kind) = slot.policies[asset], _REFUSALS[why]
                 words = {"policy": policy, "asset": asset, "slot": slot, "kind": kind}
