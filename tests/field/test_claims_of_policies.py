@@ -85,7 +85,7 @@ def of_slots(sharectl: Sharectl, node: str, cores: int = 1) -> list[dict[str, An
     return [
         match
         for match in content["matches"]
-        for name in content["slots"][match["slots"]]
+        for name in match["slots"]
         if name.endswith(f"@{host(node)}")
     ]
 

@@ -16,7 +16,7 @@ from sharectl.consumption.file import example, examples
 
 FOLDER = Path(__file__).parent / "consumption"
 SHIPPED = Path(__file__).parents[2] / "config.d" / "examples"
-CASES = [*examples(), "slot-types", "defaults"]
+CASES = [*examples(), "slot-types", "beside-startd"]
 
 
 def policies(case: str) -> str:

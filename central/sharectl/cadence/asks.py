@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Optional
 
 from sharectl.cadence.choice import Facts
-from sharectl.cadence.file import ATTRIBUTES, jobs_of_ad, left_out_notes
-from sharectl.cadence.laws import LoggedJob, load_of
+from sharectl.cadence.file import ATTRIBUTES, jobs_of_ad
+from sharectl.cadence.laws import LoggedJob, law_of
 from sharectl.condor.accounts import charged
 from sharectl.condor.ads import evaluated, whole
 from sharectl.condor.daemons import ask_collector, locations, schedd_questions, slots, why_silent
@@ -28,49 +28,36 @@ def ask(pool: PoolConfig, negotiator: Optional[str]) -> Facts:
     """Ask the collector, then all schedds and the negotiator of that name, or the only one.
 
     The negotiator has the deadline of schedds: it answers between cycles. Raises
-    PoolUnavailableError if the collector does not answer, or no schedd has a job that ran.
+    PoolUnavailableError if the collector does not answer or does not know the negotiator, or if no
+    schedd has a job that ran.
     """
     cores, places, negotiators = ask_collector(
         pool.collector, pool.collector_deadline_seconds, _pool
     )
     deadline_seconds = pool.schedd_deadline_seconds
+    location = one_of(negotiators, negotiator)
+    why = partial(why_silent, location.get("MyAddress", ""), "NEGOTIATOR")
     questions = schedd_questions(places, deadline_seconds, _jobs)
-    problems: list[str] = []
-    try:
-        location = one_of(negotiators, negotiator)
-    except PoolUnavailableError as error:
-        problems.append(f"negotiator: {error}")
-    else:
-        why = partial(why_silent, location.get("MyAddress", ""), "NEGOTIATOR")
-        cycles_of = partial(cycles_and_knobs, location)
-        questions[_NEGOTIATOR] = Question(cycles_of, deadline_seconds, why)
+    questions[_NEGOTIATOR] = Question(partial(cycles_and_knobs, location), deadline_seconds, why)
     answers = ask_all(questions)
     sources = {name: answer.source.problem for name, answer in answers.items()}
-    problems += [f"{name}: {problem}" for name, problem in sources.items() if problem]
-    negotiated = answers.pop(_NEGOTIATOR, None)
-    value: Optional[tuple[list[Cycle], dict[str, int]]] = negotiated.value if negotiated else None
-    cycles, knobs = value or ([], {})
-    jobs: list[LoggedJob] = []
-    left_out: Counter[str] = Counter()
-    for answer in answers.values():
-        logged, reasons = answer.value or ([], {})
-        jobs += logged
-        left_out.update(reasons)
+    problems = [f"{name}: {problem}" for name, problem in sources.items() if problem]
+    negotiated: Optional[tuple[list[Cycle], dict[str, int]]] = answers.pop(_NEGOTIATOR).value
+    cycles, knobs = negotiated or ([], {})
+    histories = [answer.value for answer in answers.values() if answer.value is not None]
+    jobs = [job for jobs in histories for job in jobs]
     if not jobs:
-        reason = "; ".join(left_out_notes(left_out)) or "no history"
-        fault = f"no schedd told of a job that ran ({reason}): give --run-time"
-        raise PoolUnavailableError(*problems, fault)
-    load = load_of(jobs)
-    schedds = sum(answer.value is not None for answer in answers.values())
-    work = counted(round(load.work / 3600), "core-hour")
-    ran = f"run times of {counted(len(jobs), 'job')} of {counted(schedds, 'schedd')}, {work}"
+        raise PoolUnavailableError(*problems, "no schedd told of a job that ran: give --run-time")
+    # The negotiator's clock counts whole seconds: a cycle may have taken so much longer.
+    duration = max(cycle.duration_seconds for cycle in cycles) + 1 if cycles else None
+    note = "no job waited in the negotiator's last cycles: those of a busy pool take longer"
     return Facts(
-        load,
+        f"{counted(len(jobs), 'job')} of {counted(len(histories), 'schedd')}",
+        law_of(jobs),
         cores=cores or None,
-        durations=tuple(cycle.duration_seconds for cycle in cycles),
-        jobs_waited=any(cycle.idle_jobs for cycle in cycles),
+        duration_seconds=duration,
         interval_seconds=knobs.get("NEGOTIATOR_INTERVAL"),
-        notes=(ran, *left_out_notes(left_out)),
+        notes=(note,) if cycles and not any(cycle.idle_jobs for cycle in cycles) else (),
         problems=tuple(problems),
     )
 
@@ -85,7 +72,6 @@ def _pool(collector: Any) -> tuple[int, list[dict[str, str]], list[dict[str, str
     return cores, locations(collector, "Schedd"), locations(collector, "Negotiator")
 
 
-def _jobs(schedd: Any, _name: str) -> tuple[list[LoggedJob], Counter[str]]:
-    left_out: Counter[str] = Counter()
+def _jobs(schedd: Any, _name: str) -> list[LoggedJob]:
     ads = charged(schedd.history(_RAN, list(ATTRIBUTES), match=_MOST_JOBS))
-    return [job for ad in ads for job in jobs_of_ad(ad.get, left_out)], left_out
+    return [job for ad in ads for job in jobs_of_ad(ad.get, Counter())]

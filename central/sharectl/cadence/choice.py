@@ -7,66 +7,36 @@ off until CYCLE_DELAY after the last one's end and MIN_INTERVAL after its start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil, floor
 from typing import Optional
 
-from sharectl.cadence.laws import Load
+from sharectl.cadence.laws import RunTimeLaw
 
 MOST_NEGOTIATING = 0.25
 """Share of the time that the negotiator may negotiate."""
 TOLERANCE = 0.01
 """Share of the cores' time that a longer interval may lose beyond the best."""
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Knobs:
-    """The negotiator's three, with HTCondor's defaults."""
-
-    interval_seconds: float = 60
-    cycle_delay_seconds: float = 20
-    min_interval_seconds: float = 5
-
-    def period_seconds(self, duration_seconds: float) -> float:
-        """Time from a cycle's start to the next when no schedd calls."""
-        called = max(self.min_interval_seconds, duration_seconds + self.cycle_delay_seconds)
-        return max(self.interval_seconds, called)
+_INTERVAL, _CYCLE_DELAY, _MIN_INTERVAL = 60, 20, 5
+"""HTCondor's defaults of the negotiator's knobs, seconds."""
 
 
 @dataclass(frozen=True)
 class Facts:
     """Run times, and facts of the pool that came with them."""
 
-    load: Load
+    name: str
+    """Text of a law, or number of jobs."""
+    law: RunTimeLaw
     cores: Optional[int] = None
-    durations: tuple[float, ...] = ()
-    """Of the negotiator's last cycles, whole seconds."""
-    jobs_waited: bool = False
-    """True if jobs waited in those cycles."""
+    duration_seconds: Optional[float] = None
+    """Longest cycle; None if unknown."""
     interval_seconds: Optional[float] = None
     """NEGOTIATOR_INTERVAL; None if it is unknown."""
     notes: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Terms:
-    """Conditions of a choice."""
-
-    intervals: tuple[float, ...]
-    """Seconds, ascending."""
-    worklife_seconds: float
-    """CLAIM_WORKLIFE."""
-    cores: Optional[int]
-    """Of the pool; None if unknown."""
-    duration_seconds: Optional[float]
-    """Longest cycle; None if unknown."""
-
-    def allows(self, interval_seconds: float) -> bool:
-        """True if cycles leave the negotiator the time that it should have."""
-        return (self.duration_seconds or 0.0) <= MOST_NEGOTIATING * interval_seconds
 
 
 @dataclass(frozen=True)
@@ -88,38 +58,39 @@ class IntervalCost:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Costs of a load at each interval that can be kept, and the choice."""
+    """Costs of run times at each interval that can be kept, and the choice."""
 
-    terms: Terms
+    worklife_seconds: float
+    """CLAIM_WORKLIFE."""
     costs: tuple[IntervalCost, ...]
+    left_out: tuple[float, ...]
+    """Intervals at which the negotiator would negotiate too long."""
     default: Optional[IntervalCost] = None
     """HTCondor's; None if durations are unknown."""
     choice: Optional[IntervalCost] = None
-
-    @property
-    def best(self) -> IntervalCost:
-        """Interval with the least idle time."""
-        return min(self.costs, key=lambda cost: cost.idle)
+    knobs: Mapping[str, int] = field(default_factory=dict)
+    """Knobs of the choice -> seconds."""
 
 
-def compare(load: Load, terms: Terms) -> Comparison:
+def compare(facts: Facts, intervals: Sequence[float], worklife_seconds: float) -> Comparison:
     """Costs of intervals that can be kept, and the choice by the column of reused claims."""
+    duration = facts.duration_seconds
+    # The last match of a cycle starts its job when the cycle ends.
+    start = duration or 0.0
 
     def cost_of(interval: float, period: float) -> IntervalCost:
-        duration, worklife = terms.duration_seconds, terms.worklife_seconds
-        # The last match of a cycle starts its job when the cycle ends.
-        start = duration or 0.0
-        alone = load.loading(period, 0, start)
-        reused = load.loading(period, worklife, start) if worklife else alone
-        negotiating = None if duration is None else duration / period
-        return IntervalCost(interval, alone, reused, negotiating)
+        alone = facts.law.loading(period, 0, start)
+        reused = facts.law.loading(period, worklife_seconds, start) if worklife_seconds else alone
+        return IntervalCost(interval, alone, reused, None if duration is None else start / period)
 
-    costs = tuple(cost_of(at, at) for at in terms.intervals if terms.allows(at))
-    if terms.duration_seconds is None:
-        return Comparison(terms, costs)
-    usual = Knobs()
-    default = cost_of(usual.interval_seconds, usual.period_seconds(terms.duration_seconds))
-    return Comparison(terms, costs, default, choose(costs, default))
+    left_out = tuple(at for at in intervals if start > MOST_NEGOTIATING * at)
+    costs = tuple(cost_of(at, at) for at in intervals if at not in left_out)
+    if duration is None:
+        return Comparison(worklife_seconds, costs, left_out)
+    default = cost_of(_INTERVAL, max(_INTERVAL, duration + _CYCLE_DELAY))
+    choice = choose(costs, default)
+    knobs = knobs_of(choice.interval_seconds, duration) if choice else {}
+    return Comparison(worklife_seconds, costs, left_out, default, choice, knobs)
 
 
 def choose(offered: Sequence[IntervalCost], default: IntervalCost) -> Optional[IntervalCost]:
@@ -130,12 +101,14 @@ def choose(offered: Sequence[IntervalCost], default: IntervalCost) -> Optional[I
     return max(kept, key=lambda cost: cost.interval_seconds, default=None)
 
 
-def knobs_of(interval_seconds: float, duration_seconds: float) -> Knobs:
-    """Knobs for an interval and the longest cycle."""
-    usual = Knobs()
+def knobs_of(interval_seconds: float, duration_seconds: float) -> dict[str, int]:
+    """Knobs for an interval and the longest cycle, in whole seconds."""
     # Schedds that call all the time must not keep the negotiator busier than it may be.
     least_delay = ceil(duration_seconds * (1 / MOST_NEGOTIATING - 1))
     # A longer delay would make the period longer than the interval.
     most_delay = max(0, floor(interval_seconds - duration_seconds))
-    delay = max(least_delay, min(usual.cycle_delay_seconds, most_delay))
-    return Knobs(interval_seconds, delay, min(usual.min_interval_seconds, interval_seconds))
+    return {
+        "NEGOTIATOR_INTERVAL": round(interval_seconds),
+        "NEGOTIATOR_CYCLE_DELAY": max(least_delay, min(_CYCLE_DELAY, most_delay)),
+        "NEGOTIATOR_MIN_INTERVAL": min(_MIN_INTERVAL, round(interval_seconds)),
+    }

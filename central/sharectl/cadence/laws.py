@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -21,7 +21,7 @@ from itertools import accumulate
 from math import ceil, exp, floor, fsum, log, log1p, sqrt
 from operator import mul
 from statistics import NormalDist
-from typing import Callable, NamedTuple, Optional
+from typing import Callable, NamedTuple
 
 MOST_SECONDS = 1e9
 _ROUNDING = 1e-9
@@ -29,8 +29,6 @@ _BINS = 10_000
 """Run times of equal probability that stand for a law."""
 _STEPS = 2000
 """Steps of a claim's life, and its most cycles: later ones change less than 0.05 %."""
-_MOST_PARTS = 30
-"""Of a load."""
 _FORMS: Mapping[str, tuple[str, ...]] = {
     "constant": ("SECONDS",),
     "exponential": ("MEAN",),
@@ -238,47 +236,9 @@ class LoggedJob(NamedTuple):
     queue: str
 
 
-@dataclass(frozen=True)
-class Load:
-    """Work of slots: kinds of jobs, of which a claim runs one kind only."""
-
-    name: str
-    parts: tuple[tuple[float, RunTimeLaw], ...]
-    """Core-seconds of each kind, or any measure of work, and its run times."""
-    jobs: Optional[int] = None
-    """None of a law."""
-
-    @property
-    def work(self) -> float:
-        """Core-seconds of all parts, or any measure of work."""
-        return sum(work for work, _ in self.parts)
-
-    @property
-    def mean_seconds(self) -> float:
-        """Mean run time of a job, jobs counted by their cores."""
-        return self.work / sum(work / law.mean_seconds for work, law in self.parts)
-
-    def loading(
-        self, cadence_seconds: float, worklife_seconds: float = 0, start_seconds: float = 0.0
-    ) -> float:
-        """Work over the time for which slots are held; see `RunTimeLaw.loading`."""
-        times = (cadence_seconds, worklife_seconds, start_seconds)
-        return self.work / sum(work / law.loading(*times) for work, law in self.parts)
-
-
-def load_of(jobs: Collection[LoggedJob]) -> Load:
-    """Load of jobs: those of one group and size are a part; those with least work share one."""
-    by_kind: defaultdict[tuple[str, int], Counter[float]] = defaultdict(Counter)
+def law_of(jobs: Iterable[LoggedJob]) -> RunTimeLaw:
+    """Run times of jobs, each counted by its cores."""
+    cores: Counter[float] = Counter()
     for job in jobs:
-        by_kind[job.group.partition(".")[0], job.cores][job.run_seconds] += job.cores
-    kinds = sorted(by_kind.values(), key=_work, reverse=True)
-    small: Counter[float] = Counter()
-    for kind in kinds[_MOST_PARTS:]:
-        small.update(kind)
-    parts = [*kinds[:_MOST_PARTS], *([small] if small else [])]
-    return Load("all jobs", tuple((_work(part), weighted(part)) for part in parts), len(jobs))
-
-
-def _work(cores: Mapping[float, int]) -> float:
-    """Core-seconds of run times with their cores."""
-    return fsum(map(mul, cores, cores.values()))
+        cores[job.run_seconds] += job.cores
+    return weighted(cores)

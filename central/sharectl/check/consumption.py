@@ -133,14 +133,13 @@ def without_effect(slot: SlotType) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
     configuration, policy = slot.node.configuration, [slot.policy] if slot.wants_policy else []
     knobs = [knob for knob in (*policy, *slot.policies.values()) if typed(knob.macro)]
-    # Another file may have slots of that type.
-    counted = configuration.is_whole or configuration.assignments(f"NUM_SLOTS_TYPE_{slot.number}")
-    is_sure = counted if not slot.count else knobs or not policy
     if slot.count and policy:
         knobs = [] if slot.partitionable else policy
+    # Another file may have slots of that type.
+    counted = configuration.assignments(f"NUM_SLOTS_TYPE_{slot.number}")
+    level = Level.ERROR if slot.count or configuration.is_whole or counted else Level.ADVICE
     if knobs:
         names = some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
-        level = Level.ERROR if is_sure else Level.ADVICE
         yield finding("without effect", knobs[0].place, level, knobs=names, slot=slot)
 
 
@@ -214,10 +213,9 @@ def refused_jobs(slot: SlotType) -> Iterator[Finding]:
     """Amounts for which the negotiator refuses a match (cp_sufficient_assets)."""
     seen = set[str]()
     for job, taken in slot.taken:
-        for why, assets in slot.refusals(taken).items():
-            for asset in assets or ("Cpus",):
-                if why not in _REFUSALS or asset in seen:
-                    continue
+        for why, about in slot.refusals(taken):
+            asset = about or "Cpus"
+            if why in _REFUSALS and asset not in seen:
                 seen.add(asset)
                 policy, (name, kind) = slot.policies[asset], _REFUSALS[why]
                 words = {"policy": policy, "asset": asset, "slot": slot, "kind": kind}

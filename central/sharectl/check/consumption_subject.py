@@ -13,7 +13,7 @@ from typing import Any, Optional, cast
 from sharectl.check.findings import plain
 from sharectl.condor.configuration import Configuration, booleans, daemons_of
 from sharectl.condor.library import CondorProcess
-from sharectl.consumption.cost import Look, Refusal, refusals
+from sharectl.consumption.cost import Look, Refusals, refusals
 
 POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -254,7 +254,7 @@ class SlotType:
         rows = cast("tuple[tuple[Ad, Amounts], ...]", self.taken)
         return tuple(row for row in rows if not self.refusals(row[1]))
 
-    def refusals(self, taken: Taken) -> Mapping[Refusal, tuple[str, ...]]:
+    def refusals(self, taken: Taken) -> Refusals:
         """Reasons of the negotiator against a job that takes this of the empty slot."""
         return refusals(self.node.whole, Look(1.0, taken))
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
 from sharectl.cadence import asks
-from sharectl.cadence.choice import Facts, Terms, compare
-from sharectl.cadence.laws import Load, parse
+from sharectl.cadence.choice import Facts, compare
+from sharectl.cadence.laws import parse
 from sharectl.cli import options
 from sharectl.config.load import load
 from sharectl.model import PoolConfig
@@ -37,8 +39,8 @@ def _intervals(text: str) -> tuple[float, ...]:
     return tuple(sorted(set(map(options.number(1, DAY_SECONDS, whole=True), text.split(",")))))
 
 
-def _law(text: str) -> Load:
-    return Load(text, ((1.0, parse(text)),))
+def _law(text: str) -> Facts:
+    return Facts(text, parse(text))
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -88,20 +90,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
     facts = _facts(arguments)
-    duration = arguments.cycle_duration
-    if duration is None and facts.durations:
-        # The negotiator's clock counts whole seconds: a cycle may have taken so much longer.
-        duration = max(facts.durations) + 1
+    facts = replace(facts, cores=arguments.cores or facts.cores)
+    if arguments.cycle_duration is not None:
+        facts = replace(facts, duration_seconds=arguments.cycle_duration)
     usual = {*DEFAULT_INTERVALS}
     if facts.interval_seconds and 0 < facts.interval_seconds <= DAY_SECONDS:
         usual.add(facts.interval_seconds)
-    terms = Terms(
-        intervals=arguments.interval or tuple(sorted(usual)),
-        worklife_seconds=arguments.claim_worklife,
-        cores=arguments.cores or facts.cores,
-        duration_seconds=duration,
-    )
-    comparison = compare(facts.load, terms)
+    intervals = arguments.interval or tuple(sorted(usual))
+    comparison = compare(facts, intervals, arguments.claim_worklife)
     content = cadence.as_content(comparison, facts)
     text = partial(cadence.print_findings, comparison, facts)
     options.show(arguments, "cadence", content, text)
@@ -111,8 +107,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _facts(arguments: argparse.Namespace) -> Facts:
     """Run times of the source that the options name."""
-    if arguments.run_time:
-        return Facts(arguments.run_time)
+    law: Optional[Facts] = arguments.run_time
+    if law:
+        return law
     pool, negotiator = PoolConfig(), None
     if arguments.config:
         config = load(arguments.config)

@@ -16,7 +16,8 @@ from sharectl.cli import options
 from sharectl.cli.check import list_checks, show
 from sharectl.config.load import load
 from sharectl.consumption import asks, file
-from sharectl.consumption.asks import NamedAd, Priced
+from sharectl.consumption.asks import NamedAd
+from sharectl.consumption.cost import Match
 from sharectl.consumption.policy import STANDARD, Snippet, attribute_of, snippet
 from sharectl.errors import AbsentError, ConfigError
 from sharectl.model import PoolConfig
@@ -145,30 +146,32 @@ def _cost(arguments: argparse.Namespace) -> int:
     if not slots:
         raise AbsentError("no slot of the pool has a consumption policy; see docs/consumption.md")
     jobs = arguments.request
-    content = priced(asks.price(slots, jobs), jobs)
-    options.show(arguments, "consumption-cost", content, partial(print_cost, content))
+    matches = priced(asks.price(slots, jobs), jobs)
+    text = partial(print_cost, matches)
+    options.show(arguments, "consumption-cost", {"matches": matches}, text)
     return 0
 
 
-def priced(prices: Priced, jobs: Sequence[NamedAd]) -> dict[str, Any]:
-    """Keys: slots (kinds of them), jobs, matches (one for each pair, by their numbers)."""
-    matches = [
-        {"slots": number, "job": job, **asdict(match), "refused": match.reasons}
-        for number, row in enumerate(prices.matches)
-        for job, match in enumerate(row)
-    ]
-    slots = [[slot.name for slot in kind] for kind in prices.slots]
-    return {"slots": slots, "jobs": [job.name for job in jobs], "matches": matches}
+def priced(
+    prices: Sequence[tuple[list[NamedAd], list[Match]]], jobs: Sequence[NamedAd]
+) -> list[dict[str, Any]]:
+    """Match of each job with each kind of slots, by the names of both."""
+    rows = []
+    for kind, matches in prices:
+        for job, match in zip(jobs, matches):
+            reasons = [": ".join(filter(None, (asset, why.value))) for why, asset in match.refused]
+            names = {"slots": [slot.name for slot in kind], "job": job.name}
+            rows.append({**names, **asdict(match), "refused": reasons})
+    return rows
 
 
-def print_cost(content: Mapping[str, Any], to: TextIO) -> None:
+def print_cost(matches: Sequence[Mapping[str, Any]], to: TextIO) -> None:
     """Print `priced` as a table."""
     rows = []
-    for match in content["matches"]:
+    for match in matches:
         row = {**match, "refused": "; ".join(match["refused"])}
-        names = content["slots"][match["slots"]]
-        row["slots"] = f"{names[0]} ({len(names)} alike)" if len(names) > 1 else names[0]
-        row["job"] = content["jobs"][match["job"]]
+        first, *others = match["slots"]
+        row["slots"] = f"{first} ({len(others) + 1} alike)" if others else first
         row["fit"] = f"{'>= ' if match['at_least'] else ''}{match['fits']}"
         row["cost"] = match["cost"] if match["fits"] else NONE
         rows.append(row)

@@ -6,24 +6,17 @@ them; the arithmetic is `sharectl.consumption.cost`.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from math import floor, isfinite, log, nan
-from typing import Any, NamedTuple, Optional
+from math import isfinite
+from typing import Any, Optional
 
 from sharectl.condor import daemons
 from sharectl.condor.ad_rows import AdRow, long_of, names_reached, row_of
-from sharectl.condor.ads import (
-    ad_of_long,
-    classads,
-    expression,
-    is_true,
-    value_of,
-)
+from sharectl.condor.ads import ad_of_long, classads, expression, is_true, value_of
 from sharectl.condor.configuration import words_of
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.consumption.cost import Amount, Look, Match, match_of, whole_if_it_is
@@ -49,18 +42,6 @@ class NamedAd:
     row: AdRow
 
 
-Kinds = list[list[NamedAd]]
-"""Slots: together those that no policy, weight or Requirements can tell apart."""
-
-
-class Priced(NamedTuple):
-    """Each kind of slot with each job."""
-
-    slots: Kinds
-    matches: Sequence[Sequence[Match]]
-    """A row for each kind of slot."""
-
-
 def assets_of(slot: AdRow) -> list[str]:
     """Assets of a slot with a consumption policy, but Swap; empty without one."""
     named = {n.lower(): n for n in words_of(slot.get("machineresources", "").strip('"'))}
@@ -79,81 +60,64 @@ def _number(ad: Any, name: str, target: Any = None) -> Optional[float]:
     return value + 0 if type(value) in (bool, int, float) and isfinite(value) else None
 
 
-@contextmanager
-def _with(ad: Any, values: Mapping[str, Any]) -> Iterator[None]:
-    """Replace attributes of the ad."""
-    before = {name: ad.lookup(name) for name in values if name in ad}
-    ad.update(values)
-    try:
-        yield
-    finally:
-        for name in values:
-            del ad[name]
-        ad.update(before)
-
-
-class _Slot:
-    """A slot whose assets change from look to look."""
-
-    def __init__(self, row: AdRow) -> None:
-        self.ad = ad_of_long(long_of(row))
-        self.names = assets_of(row)
-        if _number(self.ad, "SlotWeight") is None:
-            self.ad["SlotWeight"] = expression(_DEFAULT_WEIGHT)
-        amounts = {name: _number(self.ad, name) for name in self.names}
-        self.assets = {n: whole_if_it_is(v) for n, v in amounts.items() if v is not None}
-
-    def look(self, job: Any, assets: Mapping[str, Amount]) -> Look:
-        """Values for a job with these assets left."""
-        self.ad.update(assets)
-        consumed = {asset: self._consumed(asset, job) for asset in self.names}
-        weight = _number(self.ad, "SlotWeight")
-        if any(amount is None or amount < 0 for amount in consumed.values()):
-            return Look(weight, consumed)
-        # Requirements see the amounts that the policy takes in place of the requests.
-        replaced = {}
-        for asset, amount in consumed.items():
-            if (request := f"Request{asset}") in job:
-                replaced[f"_cp_orig_{request}"] = job.lookup(request)
-                replaced[request] = whole_if_it_is(amount or 0)
-        with _with(job, replaced):
-            return Look(weight, consumed, _met(self.ad, job), _met(job, self.ad))
-
-    def _consumed(self, asset: str, job: Any) -> Optional[float]:
-        """Amount that a job takes of an asset; a missing request is 0."""
-        request, charge = f"Request{asset}", f"Consumption{asset}"
-        if request in job:
-            return _number(self.ad, charge, job)
-        with _with(job, {request: 0}):
-            return _number(self.ad, charge, job)
-
-
 def _met(ad: Any, target: Any) -> Optional[bool]:
     if "Requirements" not in ad:
         return None
     return is_true(value_of(expression("MY.Requirements"), ad, target))
 
 
-def _row(row: AdRow, jobs: Sequence[AdRow], most: int) -> list[Match]:
-    """Match of a slot with each job."""
-    slot, job_ads = _Slot(row), [ad_of_long(long_of(job)) for job in jobs]
-    return [match_of(slot.assets, partial(slot.look, job), most) for job in job_ads]
+def _match(row: AdRow, job: AdRow, most: int) -> Match:
+    """Match of a slot with a job."""
+    slot, names = ad_of_long(long_of(row)), assets_of(row)
+    if _number(slot, "SlotWeight") is None:
+        slot["SlotWeight"] = expression(_DEFAULT_WEIGHT)
+    amounts = {name: _number(slot, name) for name in names}
+    requests = {name: f"request{name.lower()}" for name in names}
+    # For the policy of an asset, a missing request of it is 0.
+    asking = {n: ad_of_long(long_of({request: "0", **job})) for n, request in requests.items()}
+
+    def look(assets: Mapping[str, Amount]) -> Look:
+        slot.update(assets)
+        consumed = {name: _number(slot, f"Consumption{name}", asking[name]) for name in names}
+        weight = _number(slot, "SlotWeight")
+        if any(amount is None or amount < 0 for amount in consumed.values()):
+            return Look(weight, consumed)
+        # Requirements see the amounts that the policy takes in place of the requests.
+        replaced = dict(job)
+        for name, request in requests.items():
+            if request in job:
+                replaced[f"_cp_orig_{request}"] = job[request]
+                replaced[request] = str(whole_if_it_is(consumed[name] or 0))
+        changed = ad_of_long(long_of(replaced))
+        return Look(weight, consumed, _met(slot, changed), _met(changed, slot))
+
+    return match_of({n: whole_if_it_is(v) for n, v in amounts.items() if v is not None}, look, most)
+
+
+def _row(slot: AdRow, jobs: Sequence[AdRow], most: int) -> list[Match]:
+    return [_match(slot, job, most) for job in jobs]
 
 
 # ---- kinds of slots
 
 _SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements")
 _SEEN_PREFIXES = ("consumption", "request")
-_UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
-"""Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
+_UNSTEADY = ("disk", "totalslotdisk")
+"""Assets that differ from node to node and from minute to minute: two digits count."""
 
 
-def kinds(ads: Sequence[NamedAd], seen: set[str]) -> Kinds:
+def kinds(ads: Sequence[NamedAd], seen: set[str]) -> list[list[NamedAd]]:
     """Ads that do not differ in attributes that are ``seen``."""
     members: defaultdict[frozenset[tuple[str, str]], list[NamedAd]] = defaultdict(list)
     for ad in ads:
-        members[frozenset((n, _step(n, ad.row)) for n in seen & ad.row.keys())].append(ad)
+        members[frozenset((n, _shown(n, ad.row[n])) for n in seen & ad.row.keys())].append(ad)
     return list(members.values())
+
+
+def _shown(name: str, text: str) -> str:
+    with suppress(ValueError):
+        return f"{float(text):.1e}" if name in _UNSTEADY else text
+    return text
 
 
 def seen_names(rows: Iterable[AdRow]) -> set[str]:
@@ -167,20 +131,6 @@ def seen_names(rows: Iterable[AdRow]) -> set[str]:
     return names_reached(names | assets, texts)
 
 
-def _step(name: str, row: AdRow) -> str:
-    """Text of an attribute; of disk space the number of its step."""
-    value = _number_in(row, name) if name in _UNSTEADY else 0
-    return f"step {floor(log(value, _STEP))}" if isfinite(value) and value > 0 else row[name]
-
-
-def _number_in(row: AdRow, name: str) -> float:
-    """Number that an attribute is; NaN if it is missing or something else."""
-    try:
-        return float(row.get(name, "nan"))
-    except ValueError:
-        return nan
-
-
 # ---- prices
 
 
@@ -189,30 +139,24 @@ def price(
     jobs: Sequence[NamedAd],
     most: int = MOST_CLAIMS,
     deadline_seconds: float = EVALUATION_SECONDS,
-) -> Priced:
-    """Matches of the slots, each as it is, with the jobs; ``most`` of these at most on one slot.
+) -> list[tuple[list[NamedAd], list[Match]]]:
+    """Each kind of slots with the match of its first one, as it is, with each of the jobs.
 
-    InputError if HTCondor's library cannot evaluate the ads.
+    At most ``most`` of these are counted on one slot. InputError if HTCondor's library cannot
+    evaluate the ads.
     """
     classads()  # before children fork
-    slot_kinds = kinds(slots, seen_names(ad.row for ad in (*slots, *jobs)))
     rows = [job.row for job in jobs]
     seconds = deadline_seconds + REQUEST_SECONDS * len(rows)
-    questions = {}
-    for number, kind in enumerate(slot_kinds):
-        least = min(kind, key=lambda slot: _number_in(slot.row, "disk"))
-        ask = partial(_row, least.row, rows, most)
-        questions[f"{number} {least.name}"] = Question(ask, seconds, more_bytes=MOST_MEMORY_BYTES)
-    matches, at_once, names = [], os.cpu_count() or 1, list(questions)
-    for start in range(0, len(names), at_once):
-        batch = {name: questions[name] for name in names[start : start + at_once]}
-        for name, answer in ask_all(batch).items():
-            if problem := answer.source.problem:
-                slot = name.partition(" ")[2]
-                fact = f"HTCondor's library cannot evaluate {slot} with these jobs: {problem}"
-                raise InputError([f"{fact}; price one request at a time"])
-            matches.append(answer.value)
-    return Priced(slot_kinds, matches)
+    prices = []
+    for kind in kinds(slots, seen_names(ad.row for ad in (*slots, *jobs))):
+        name, ask = kind[0].name, partial(_row, kind[0].row, rows, most)
+        answer = ask_all({name: Question(ask, seconds, more_bytes=MOST_MEMORY_BYTES)})[name]
+        if problem := answer.source.problem:
+            fact = f"HTCondor's library cannot evaluate {name} with these jobs: {problem}"
+            raise InputError([f"{fact}; price one request at a time"])
+        prices.append((kind, answer.value))
+    return prices
 
 
 # ---- a pool

@@ -7,7 +7,7 @@ evaluates (`sharectl.consumption.asks`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Callable, NamedTuple, Optional, Union
 
@@ -42,13 +42,17 @@ class Look(NamedTuple):
     job_accepts: Optional[bool] = None
 
 
+Refusals = tuple[tuple[Refusal, str], ...]
+"""Reasons against a match, each with the asset that it is about, or empty."""
+
+
 @dataclass(frozen=True)
 class Match:
     """Answer of a slot to a job."""
 
     consumed: Mapping[str, Optional[float]]
-    refused: Mapping[Refusal, tuple[str, ...]] = field(default_factory=dict)
-    """Reason against it -> assets that it is about; empty of a match that is made."""
+    refused: Refusals = ()
+    """Empty of a match that is made."""
     cost: Optional[float] = None
     """Charge of the negotiator: fall of the weight."""
     fits: int = 0
@@ -56,32 +60,26 @@ class Match:
     at_least: bool = False
     """True if counting ended before the slot did."""
 
-    @property
-    def reasons(self) -> list[str]:
-        """Reasons against it for people, after the assets that they are about."""
-        rows = [(", ".join(assets), why.value) for why, assets in self.refused.items()]
-        return [": ".join(filter(None, row)) for row in rows]
 
-
-def refusals(assets: Mapping[str, Amount], look: Look) -> dict[Refusal, tuple[str, ...]]:
-    """Reasons against a job on a slot with ``assets`` left, and the assets that they are about."""
-    taken = {asset: amount for asset, amount in look.consumed.items() if amount is not None}
-    by_assets = {
-        Refusal.NO_ASSET: [asset for asset in look.consumed if asset not in assets],
-        Refusal.NOT_A_NUMBER: [asset for asset in look.consumed if asset not in taken],
-        Refusal.NEGATIVE: [asset for asset, amount in taken.items() if amount < 0],
-        Refusal.SHORT: [a for a, amount in taken.items() if a in assets and assets[a] < amount],
-    }
+def refusals(assets: Mapping[str, Amount], look: Look) -> Refusals:
+    """Reasons against a job on a slot with ``assets`` left."""
+    reasons = []
+    for asset, amount in look.consumed.items():
+        if asset not in assets:
+            reasons.append((Refusal.NO_ASSET, asset))
+        if amount is None:
+            reasons.append((Refusal.NOT_A_NUMBER, asset))
+        elif amount < 0:
+            reasons.append((Refusal.NEGATIVE, asset))
+        elif asset in assets and assets[asset] < amount:
+            reasons.append((Refusal.SHORT, asset))
     by_slot = {
-        Refusal.ALL_ZERO: len(taken) == len(look.consumed) and not any(taken.values()),
+        Refusal.ALL_ZERO: all(amount == 0 for amount in look.consumed.values()),
         Refusal.WEIGHT: look.weight is None,
         Refusal.SLOT_REQUIREMENTS: look.slot_accepts is False,
         Refusal.JOB_REQUIREMENTS: look.job_accepts is False,
     }
-    return {
-        **{why: tuple(names) for why, names in by_assets.items() if names},
-        **{why: () for why, applies in by_slot.items() if applies},
-    }
+    return (*reasons, *((why, "") for why, applies in by_slot.items() if applies))
 
 
 def match_of(
@@ -98,12 +96,12 @@ def match_of(
         assets = {**assets, **{n: whole_if_it_is(assets[n] - (v or 0)) for n, v in taken}}
         now = look(assets)
         if now.weight is None or first.weight is None:
-            refused = {Refusal.WEIGHT: ()}
+            refused = ((Refusal.WEIGHT, ""),)
             break
         fits += 1
         cost = first.weight - now.weight if fits == 1 else cost
         refused = refusals(assets, now)
-    return Match(first.consumed, {} if fits else refused, cost, fits, at_least=not refused)
+    return Match(first.consumed, () if fits else refused, cost, fits, at_least=not refused)
 
 
 def whole_if_it_is(amount: float) -> Amount:

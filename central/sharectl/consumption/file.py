@@ -72,32 +72,19 @@ def parse(text: str, name: str) -> Consumption:
 
 
 def _slots(config: FileConfig, reader: Reader) -> dict[ValuePath, SlotPolicy]:
-    """Policies by their paths, each slot type completed; notes faults of those that are read."""
-    of_types = (config.slot_types or {}).items()
-    written: dict[ValuePath, SlotPolicy] = {("slot_types", n): slot for n, slot in of_types}
-    if not written and config.startd is None and not reader.faults:
-        message = "write startd, for every slot of the node, or slot_types, or both"
-        reader.fault((), message)
-    for path in [path for path in written if not _SLOT_TYPE.fullmatch(str(path[1]))]:
-        reader.fault(path, "write the number N of SLOT_TYPE_<N>, from 1 on")
-    every = config.startd or SlotPolicy()
-    slots: dict[ValuePath, SlotPolicy] = {("startd",): every} if config.startd else {}
+    """Policies by their paths; notes faults of those that are read."""
+    slots: dict[ValuePath, SlotPolicy] = {("startd",): config.startd} if config.startd else {}
+    slots.update({("slot_types", n): slot for n, slot in (config.slot_types or {}).items()})
+    if not slots and not reader.faults:
+        reader.fault((), "write startd, for every slot of the node, or slot_types, or both")
     unsound = {(f.path or ())[:length] for f in reader.faults for length in (1, 2)}
-    for path, policy in {**slots, **written}.items():
-        if unsound.isdisjoint((path, ("startd",))):
-            slots[path] = slot = policy if path == ("startd",) else _completed(policy, every)
-            for at, message in (*_slot_problems(slot, path), *_asset_problems(slot, policy.assets)):
+    for path, slot in slots.items():
+        if len(path) > 1 and not _SLOT_TYPE.fullmatch(str(path[1])):
+            reader.fault(path, "write the number N of SLOT_TYPE_<N>, from 1 on")
+        if path not in unsound:
+            for at, message in (*_slot_problems(slot, path), *_asset_problems(slot)):
                 reader.fault((*path, *at), message)
     return slots
-
-
-def _completed(policy: SlotPolicy, every: SlotPolicy) -> SlotPolicy:
-    """Policy of a slot type, with what it leaves out from ``startd`` where that has its model."""
-    if policy.model not in (None, every.model):
-        return policy
-    left_out = [key for key, value in vars(policy).items() if value is None]
-    assets = {name.lower(): rule for part in (every, policy) for name, rule in part.assets.items()}
-    return replace(policy, assets=assets, **{key: getattr(every, key) for key in left_out})
 
 
 def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[tuple[ValuePath, str]]:
@@ -123,14 +110,12 @@ def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[tuple[ValuePat
         yield (), f"{message} ClassAd expression of MY. attributes"
 
 
-def _asset_problems(
-    slot: SlotPolicy, assets: Mapping[str, AssetPolicy]
-) -> Iterator[tuple[ValuePath, str]]:
-    every, names = {name.lower() for name in slot.assets}, [name.lower() for name in assets]
-    missing = [name for name in STANDARD if name not in every]
+def _asset_problems(slot: SlotPolicy) -> Iterator[tuple[ValuePath, str]]:
+    names = [name.lower() for name in slot.assets]
+    missing = [name for name in STANDARD if name not in names]
     if missing and slot.model in _RULES:
         yield ("assets",), f"every slot has {', '.join(missing)} too; write what a claim takes"
-    for number, (name, asset) in enumerate(assets.items()):
+    for number, (name, asset) in enumerate(slot.assets.items()):
         at, rules = ("assets", name), _RULES.get(slot.model or "", ())
         if not _ASSET_NAME.fullmatch(name) or name.lower() == "swap":
             yield at, "no asset of a policy; write letters, digits and _, a letter first, not swap"

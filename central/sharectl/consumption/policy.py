@@ -105,12 +105,10 @@ class Consumption:
     """Path of a key in the YAML -> its line, from 1."""
 
     def line_of(self, policy: SlotPolicy, *keys: str) -> int:
-        """Line of a key of a policy, of ``startd`` that it has it from, or of what is around it."""
-        bases: list[tuple[str, ...]] = [("startd",)]
-        if policy.slot_type is not None:
-            bases.insert(0, ("slot_types", str(policy.slot_type)))
-        lengths = range(len(keys), -1, -1)
-        paths = ((*base, *keys[:length]) for length in lengths for base in bases)
+        """Line of a key of a policy, or of what is around it."""
+        number = policy.slot_type
+        base = ("startd",) if number is None else ("slot_types", str(number))
+        paths = ((*base, *keys[:length]) for length in range(len(keys), -1, -1))
         return next((self.lines[path] for path in paths if path in self.lines), 1)
 
 

@@ -1,19 +1,11 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil, floor
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.cadence.choice import (
-    MOST_NEGOTIATING,
-    TOLERANCE,
-    IntervalCost,
-    Terms,
-    choose,
-    knobs_of,
-)
+from sharectl.cadence.choice import MOST_NEGOTIATING, TOLERANCE, IntervalCost, choose, knobs_of
 from sharectl.cadence.laws import constant, cycles_held
 
 SECONDS = st.floats(1e-3, 1e7)
@@ -48,10 +40,10 @@ def test_the_choice_can_be_kept(loading: dict[float, float], duration: float, us
     most = min(1 - max(loading.values()) + TOLERANCE, default.idle) + 1e-9
     longest = max((at for at, factor in loading.items() if 1 - factor <= most), default=None)
     assert (choice and choice.interval_seconds) == longest
-    if choice is None or not Terms((), 0, None, duration).allows(choice.interval_seconds):
+    if choice is None or duration > MOST_NEGOTIATING * choice.interval_seconds:
         return
-    knobs = knobs_of(choice.interval_seconds, duration)
+    interval, delay, least = knobs_of(choice.interval_seconds, duration).values()
+    called = max(least, duration + delay)
     # Delays are whole seconds, so the period may be up to one longer.
-    assert choice.interval_seconds <= knobs.period_seconds(duration) < choice.interval_seconds + 1
-    called = replace(knobs, interval_seconds=0.0).period_seconds(duration)
+    assert interval == choice.interval_seconds <= max(interval, called) < interval + 1
     assert duration <= MOST_NEGOTIATING * called * (1 + 1e-9)

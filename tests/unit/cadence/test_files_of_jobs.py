@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cadence import file
-from sharectl.cadence.laws import LoggedJob, load_of
+from sharectl.cadence.laws import LoggedJob, law_of
 from sharectl.errors import InputError
 
 
@@ -132,7 +132,7 @@ def test_a_number_of_any_size_makes_few_jobs_or_a_fault_with_its_place(
         _written(path, f"\n{{{row}}}\n")
         try:
             jobs = file.history_jobs(path, Counter())
-            load_of(jobs).loading(60, 1200)
+            law_of(jobs).loading(60, 1200)
             numbers.append(len(jobs))
         except InputError as error:
             faults.append(str(error))

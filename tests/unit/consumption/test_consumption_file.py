@@ -10,7 +10,7 @@ from sharectl.check.consumption import CHECKS
 from sharectl.cli.main import main
 from sharectl.config.fields import keys_of, sections_of
 from sharectl.consumption.file import FileConfig, example, load, parse
-from sharectl.consumption.policy import STANDARD, AssetPolicy, ModelName, consumed, snippet
+from sharectl.consumption.policy import STANDARD, ModelName, consumed, snippet
 from sharectl.errors import ConfigError, InputError
 
 CHARGES = "assets: {cpus: {charge: 1}, memory: {charge: 1}, disk: {charge: 1}}"
@@ -65,6 +65,7 @@ WRONG = {
     "slot_types: {a: {model: none}}": "slot_types.a",
     "slot_types: {0: {model: none}}": "slot_types.0",
     "slot_types: {1: 5}": "slot_types.1",
+    f"{LEAST}\nslot_types: {{1: {{weight: cpus}}}}": "slot_types.1.model",
     "startd: {model: minimum_charge}": "startd.assets",
     LEAST.replace("minimum_charge", "minimum"): "startd.model",
     LEAST.replace("model", "modell"): "startd.modell",
@@ -126,52 +127,28 @@ def test_findings_of_the_check_are_at_the_line_of_the_yaml(
     assert f"[{code}" in printed.err
 
 
-DEFAULTS = """\
-startd:
-  model: expressions
-  assets:
-    cpus: {request: true}
-    memory: {request: true, step: 256}
-    disk: {request: true}
-    Tokens: {always: 1, declare: 3}
-  weight: cpus
-  num_claims: 7
+def test_a_type_without_a_rule_for_a_custom_resource_takes_what_jobs_request() -> None:
+    """Of those of the machine, which slots of every type have."""
+    text = f"""{of_expressions(Tokens="always: 1, declare: 3")}
 slot_types:
-  1: {resources: 40%}
-  2: {resources: 20%, assets: {Memory: {request: true, step: 1024}}, weight: memory}
-  3: {model: none, resources: 20%}
+  3: {{model: none, resources: 20%}}
   4:
     model: fixed_claims
     claims: 2
     resources: 20% gpus=0
-    assets: {cpus: {}, memory: {even: true}, disk: {}}
+    assets: {{cpus: {{}}, memory: {{even: true}}, disk: {{}}}}
 """
-
-
-def test_slot_types_have_what_they_leave_out_from_every_slot() -> None:
-    """Claims take of the machine's other custom resources what jobs request."""
-    consumption = parse(DEFAULTS, "F")
-    every, first, second, third, fourth = consumption.policies
-    assert (every.slot_type, first.slot_type) == (None, 1)
-    assert (first.assets, first.weight, first.num_claims) == (every.assets, "cpus", 7)
-    assert list(second.assets) == [*STANDARD, "tokens", "gpus"]
-    assert second.assets["memory"] == AssetPolicy(request=True, step=1024)
-    assert (second.weight, second.num_claims) == ("memory", 7)
-    # Another model has nothing from there.
-    assert (third.assets, third.weight, third.num_claims) == ({}, None, None)
-    assert (fourth.weight, fourth.num_claims, fourth.claims) == (None, None, 2)
+    consumption = parse(text, "F")
+    every, without, fixed = consumption.policies
+    assert [policy.slot_type for policy in (every, without, fixed)] == [None, 3, 4]
+    assert list(every.assets) == [*STANDARD, "tokens", "gpus"]
+    assert without.assets == {}
     assert consumption.declared == {"tokens": 3}
     request = "(TARGET.RequestTokens ?: 0)"
     taken = f"ifThenElse({request} >= 0, quantize({request}, 1), -1)"
-    assert consumed(fourth)["tokens"] == taken
+    assert consumed(fixed)["tokens"] == taken
     # Once there is a comma, a startd takes blanks for part of an item.
     assert "\nSLOT_TYPE_4 = 20%, gpus=0, claims=2\n" in snippet(consumption).text
-
-
-def test_a_fault_of_every_slot_is_reported_once() -> None:
-    wrong = DEFAULTS.replace("step: 256", "step: 0")
-    (problem,) = problems_of(wrong)
-    assert problem.startswith("F:5: startd.assets.memory.step: ")
 
 
 def test_files_and_examples_that_are_not_there() -> None:
