@@ -12,10 +12,9 @@ APRIL = 1617235200
 """2021-04-01, when the seed's left figures begin."""
 CYCLE_SECONDS = 1020
 PLEDGES = {"atlas": 105300.0, "cms": 87100.0, "alice": 71400.0, "lhcb": 63500.0}
-SIZES = (1, 8)
 
 
-def series(  # noqa: PLR0913 - a made-up world has many knobs
+def series(
     days: float = 30,
     pledges: Mapping[str, float] = PLEDGES,
     *,
@@ -23,7 +22,6 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     points: int = 592,
     missing: Sequence[tuple[float, float]] = (),
     incomplete: Sequence[float] = (),
-    sizes: Sequence[int] = SIZES,
     unknown: bool = False,
 ) -> Series:
     """A period with a bucket for each cycle, or at most ``points`` wider ones.
@@ -50,7 +48,7 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
             known += [sum(pledges.values()), 2000.0, 5e6]
             pool = PoolPoint(cycles, cycles, covered, *([None] * 8 if unknown else known))
             groups = {
-                name: _group(number, pledge, day, pool, sizes)
+                name: _group(number, pledge, day, pool)
                 for number, (name, pledge) in enumerate(pledges.items())
             }
             yield Bucket(start, pool, groups)
@@ -58,13 +56,11 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     return Series(since, until, width, tuple(buckets()))
 
 
-def _group(
-    number: int, pledge: float, day: float, pool: PoolPoint, sizes: Sequence[int]
-) -> GroupPoint:
+def _group(number: int, pledge: float, day: float, pool: PoolPoint) -> GroupPoint:
     setpoint, unknown = 0.82 * pledge, pool.targets is None
     error = setpoint * (0.18 * sin(day / 3 + 2 * number + 1) + 0.05 * sin(2 * pi * day + number))
     power, swing = setpoint + error, sin(day / 2 + number)
-    parts = {size: 1 + 0.6 * sin(day / 2 + number + size) for size in sizes}
+    single = 0.5 + 0.3 * sin(day / 2 + number + 1)
     return GroupPoint(
         cycles=pool.complete_cycles,
         pledge_hs06=pledge,
@@ -74,10 +70,10 @@ def _group(
         output_hs06=None if unknown else 0.6 * error if abs(error) > 0.03 * setpoint else 0.0,
         work_hs06_seconds=power * pool.covered_seconds,
         pledge_hs06_seconds=pledge * pool.covered_seconds,
-        cores_by_size={
-            size: power / 10 * part / sum(parts.values()) for size, part in parts.items()
-        },
-        pending_by_size={size: 900 / max(1, size) * (1.2 + swing) for size in sizes},
+        single_cores=power / 10 * single,
+        multi_cores=power / 10 * (1 - single),
+        pending_single_jobs=900 * (1.2 + swing),
+        pending_multi_jobs=900 / 8 * (1.2 + swing),
         unplaceable_jobs=None if unknown else 0.0,
         held_back_nodes=None if unknown else 45 + 12 * swing,
         helped_nodes=None if unknown else 20 + 6 * swing,
@@ -102,8 +98,10 @@ def ten_minutes(ratios: Mapping[str, float]) -> Series:
             output_hs06=0.0,
             work_hs06_seconds=6000 * ratio,
             pledge_hs06_seconds=6000.0,
-            cores_by_size={1: 6.4},
-            pending_by_size={1: 0.7},
+            single_cores=6.4,
+            multi_cores=0.0,
+            pending_single_jobs=0.7,
+            pending_multi_jobs=0.0,
             held_back_nodes=1.6,
             helped_nodes=0.5,
             due_hs06=110.0,

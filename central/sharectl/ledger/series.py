@@ -30,10 +30,11 @@ class GroupPoint:
     """Power times time."""
     pledge_hs06_seconds: float
     """Pledge times the same time."""
-    cores_by_size: Mapping[int, float] = field(default_factory=dict)
-    """Cores of a job -> cores that such jobs held."""
-    pending_by_size: Mapping[int, float] = field(default_factory=dict)
-    """Cores requested -> jobs that waited."""
+    single_cores: Optional[float] = None
+    """Cores held by jobs of one core."""
+    multi_cores: Optional[float] = None
+    pending_single_jobs: Optional[float] = None
+    pending_multi_jobs: Optional[float] = None
     held_back_nodes: Optional[float] = None
     """Nodes whose target held it, or a group within it, back."""
     helped_nodes: Optional[float] = None

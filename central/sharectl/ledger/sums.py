@@ -19,9 +19,9 @@ Sums = Mapping[str, Mapping[str, float]]
 
 _COARSER = 4
 """Sums are used where an hour is at most so many times as wide as a point, and cycles elsewhere."""
-_CORES, _PENDING = "cores ", "pending "
-"""Begins of figures with the cores of a job behind them."""
+_OF_JOBS = ("single_cores", "multi_cores", "pending_single_jobs", "pending_multi_jobs")
 _MEANS = {
+    **dict.fromkeys(_OF_JOBS, "cycles"),
     **dict.fromkeys(("pledge_hs06", "power_hs06", "setpoint_hs06", "error_hs06"), "cycles"),
     **dict.fromkeys(("output_hs06", "unplaceable_jobs"), "cycles"),
     **dict.fromkeys(("held_back_nodes", "helped_nodes"), "targets"),
@@ -146,9 +146,7 @@ def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
             "work_hs06_seconds": usage.power_hs06 * covered_seconds,
             "pledge_hs06_seconds": error.pledge_hs06 * covered_seconds,
         }
-        cores = record.cores_by_size.get(group, {})
-        sums.update({f"{_CORES}{n}": held for n, held in cores.items()})
-        sums.update({f"{_PENDING}{n}": jobs for n, jobs in usage.pending_by_cores.items()})
+        sums.update({name: getattr(usage, name) for name in _OF_JOBS})
         unplaceable = sum(usage.unplaceable_by_cores.values())
         sums.update(output_hs06=control.output_hs06, unplaceable_jobs=unplaceable)
         if control.due_hs06 is not None and control.shortfall_hs06 is not None:
@@ -162,18 +160,10 @@ def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
 
 
 def _point(sums: Mapping[str, float]) -> GroupPoint:
-    cycles = int(sums["cycles"])
-    means = {name: sums[name] / sums[n] if n in sums else None for name, n in _MEANS.items()}
-    by_size: dict[str, dict[int, float]] = {_CORES: {}, _PENDING: {}}
-    for name, amount in sums.items():
-        begin, _, size = name.rpartition(" ")
-        if begin and amount:
-            by_size[f"{begin} "][int(size)] = amount / cycles
+    means = {name: sums[name] / sums[n] if name in sums else None for name, n in _MEANS.items()}
     return GroupPoint(
-        cycles=cycles,
+        cycles=int(sums["cycles"]),
         work_hs06_seconds=sums["work_hs06_seconds"],
         pledge_hs06_seconds=sums["pledge_hs06_seconds"],
-        cores_by_size=dict(sorted(by_size[_CORES].items())),
-        pending_by_size=dict(sorted(by_size[_PENDING].items())),
         **means,  # type: ignore[arg-type]
     )

@@ -13,7 +13,7 @@ from sharectl.plan.plan import REASONS
 from sharectl.plan.records import GROUP_REASONS, CycleRecord
 from sharectl.report import series as over_time
 from sharectl.report.scale import minute
-from sharectl.report.svg import GROUPS, PLOT_WIDTH, begin_of, drawings
+from sharectl.report.svg import LINES, PLOT_WIDTH, begin_of, drawing
 from sharectl.report.svg import page as html
 from sharectl.times import DAY_SECONDS
 
@@ -59,10 +59,9 @@ def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
     """The page of a period; ``content`` is that of `as_content`."""
     groups = [group["group"] for group in content["groups"]]
     anchors = {group: f"g{number}" for number, group in enumerate(groups, start=1)}
-    tops, layers = over_time.top_groups(groups), over_time.layers_of(series)
+    tops = over_time.top_groups(groups)
     sections = {
-        anchor: over_time.group_figures(series, anchor, group, layers)
-        for group, anchor in anchors.items()
+        anchor: over_time.group_figures(series, anchor, group) for group, anchor in anchors.items()
     }
     if series.buckets:
         sections["pool"] = over_time.pool_figures(series)
@@ -79,11 +78,8 @@ def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
         period=_title(series),
         anchors=anchors,
         tops=tops,
-        shown=min(GROUPS, len(tops)),
-        figures={
-            key: [drawing for figure in figures for drawing in drawings([figure])]
-            for key, figures in sections.items()
-        },
+        shown=min(LINES, len(tops)),
+        figures={key: list(map(drawing, figures)) for key, figures in sections.items()},
     )
 
 
