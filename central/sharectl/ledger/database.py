@@ -90,9 +90,6 @@ def writing(path: Path, busy_seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.
         _make(path)
         with _connected(path, "rw", busy_seconds) as connection:
             begun = _is_begun(connection, path)
-            if not begun:
-                # SQLite ignores it after the first table.
-                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             # With WAL a power cut loses the last cycles at worst, never the file.
             connection.execute("PRAGMA synchronous = NORMAL")
