@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -12,15 +12,12 @@ from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
 from sharectl.plan.records import GROUP_REASONS, CycleRecord
 from sharectl.report import series as over_time
-from sharectl.report.scale import minute
 from sharectl.report.svg import LINES, PLOT_WIDTH, begin_of, drawing
 from sharectl.report.svg import page as html
-from sharectl.times import DAY_SECONDS
 
 BEGIN = begin_of("report")
 POINTS = 2 * PLOT_WIDTH
 """Points to ask the ledger for: more nobody can see."""
-_MINUTES_UP_TO_SECONDS = 2 * DAY_SECONDS
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,6 @@ class Subject:
     """Name of the pool; empty if it has none."""
     made_at: int
     """Unix seconds."""
-    problems: Sequence[str] = ()
-    """Limits of the ledger, for the reader."""
     last: Optional[CycleRecord] = None
     """Last complete cycle of the period, with its nodes; None without one."""
     mode: str = ""
@@ -72,21 +67,13 @@ def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
         "report",
         content=content,
         subject=subject,
-        notes=subject.problems,
         last=subject.last,
         words={"plan": REASONS, "limits": LIMITS, "groups": GROUP_REASONS},
-        period=_title(series),
         anchors=anchors,
         tops=tops,
         shown=min(LINES, len(tops)),
         figures={key: list(map(drawing, figures)) for key, figures in sections.items()},
     )
-
-
-def _title(series: Series) -> list[str]:
-    """Begin and end: days, or minutes where there are few days between them."""
-    length = 10 if series.until - series.since >= _MINUTES_UP_TO_SECONDS else None
-    return [minute(series.since)[:length], minute(series.until)[:length]]
 
 
 def as_content(series: Series, subject: Subject) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class Figure:
     """Unit of the vertical axis, and what it means."""
     curves: Sequence[Curve]
     gaps: Sequence[tuple[float, float]] = ()
-    """Places without records: lines are open and the ground is shaded."""
+    """Places without records, in order: lines are open and the ground is shaded."""
     marks: Sequence[tuple[float, str]] = ()
     """Places with a vertical line and a text."""
     across_words: str = ""
@@ -121,8 +121,15 @@ class Figure:
 
     def stretches(self, readings: Iterable[Reading]) -> list[list[Point]]:
         """Points of a line between gaps and unknown values."""
-        parts = runs(readings, [begin for begin, _end in self.gaps])
-        return [[(self.x(place), self.y(value)) for place, value in part] for part in parts]
+        stops = [begin for begin, _end in self.gaps]
+        parts = groupby(
+            readings, key=lambda reading: (reading[1] is None, bisect_left(stops, reading[0]))
+        )
+        return [
+            [(self.x(place), self.y(value)) for place, value in part if value is not None]
+            for (unknown, _stop), part in parts
+            if not unknown
+        ]
 
 
 # ---- figures and pages
@@ -210,7 +217,7 @@ def _environment() -> Environment:
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     environment.globals.update(style=Markup(style), digest=digest)  # noqa: S704 - of this package
-    numbers = (scale.short, scale.signed, scale.grouped, scale.percent, scale.brief, scale.minute)
+    numbers = (scale.short, scale.grouped, scale.percent, scale.brief, scale.minute)
     for words in (*numbers, number, plain, rounded, shown, span, counted):
         environment.filters[words.__name__] = words
     return environment
@@ -275,19 +282,6 @@ def apart(places: Sequence[float]) -> list[float]:
     for place in reversed(down):
         up.append(min(place, up[-1] - SPACING if up else FLOOR - 4))
     return up[::-1]
-
-
-def runs(readings: Iterable[Reading], breaks: Sequence[float] = ()) -> list[list[Point]]:
-    """Stretches of values; None ends one, and so does a place of ``breaks``."""
-    stops = sorted(breaks)
-    parts = groupby(
-        readings, key=lambda reading: (reading[1] is None, bisect_left(stops, reading[0]))
-    )
-    return [
-        [(place, value) for place, value in part if value is not None]
-        for (unknown, _stop), part in parts
-        if not unknown
-    ]
 
 
 def line(points: Sequence[Point]) -> str:
