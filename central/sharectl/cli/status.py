@@ -95,8 +95,9 @@ def _as_plugin(arguments: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
         is_ours = not isinstance(error, (SharectlError, OSError))
         text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
-        first, *others = text.splitlines() or [type(error).__name__]
-        code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, first, "", others, {})
+        details = text.splitlines() or [type(error).__name__]
+        code = plugin.UNKNOWN
+        lines = plugin.plugin_lines(code, details[0], "", details, {})
     print(*lines, sep="\n", flush=True)
     return code
 

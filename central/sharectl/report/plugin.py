@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 from typing import NamedTuple, Optional
 
 from sharectl.words import printable
@@ -30,13 +29,10 @@ def plugin_lines(
 ) -> list[str]:
     """Lines of a plugin: root cause with the number of ``others``, and each finding.
 
-    Where the first line is cut and no detail is ``first``, that is added. A figure whose name ends
-    in ``_seconds`` is a time.
+    A figure whose name ends in ``_seconds`` is a time.
     """
     more = f" (and {others})" if others else ""
     head = _text(f"SHARECTL {_WORDS[code]} - {first}", _LINE_CHARACTERS - len(more))
-    if head.endswith(" …") and first not in details:
-        details = [*wrap(first, _DETAIL_CHARACTERS), *details]
     line = head + more
     data = " ".join(_perfdata(name, figure) for name, figure in figures.items())
     shown = [_text(detail, _DETAIL_CHARACTERS) for detail in details[:_MOST_DETAILS]]
