@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import pi, sin
 
 from sharectl.ledger.series import Bucket, GroupPoint, PoolPoint, Series
-from sharectl.report.page import Subject, as_content, report
+from sharectl.report.page import Subject, report
+from sharectl.report.series import summary
 
 APRIL = 1617235200
 """2021-04-01, when the seed's left figures begin."""
@@ -45,8 +46,8 @@ def series(
             ended = start + width
             swing = sin(2 * pi * day)
             known = [900 + 300 * swing, 120 + 80 * sin(day / 2), 6 + swing, 300 + 90 * swing, 120.0]
-            known += [sum(pledges.values()), 2000.0, 5e6]
-            pool = PoolPoint(cycles, cycles, covered, *([None] * 8 if unknown else known))
+            known += [sum(pledges.values()), 2000.0]
+            pool = PoolPoint(cycles, cycles, covered, *([None] * 7 if unknown else known))
             groups = {
                 name: _group(number, pledge, day, pool)
                 for number, (name, pledge) in enumerate(pledges.items())
@@ -65,7 +66,6 @@ def _group(number: int, pledge: float, day: float, pool: PoolPoint) -> GroupPoin
         cycles=pool.complete_cycles,
         pledge_hs06=pledge,
         power_hs06=power,
-        setpoint_hs06=setpoint,
         error_hs06=error,
         output_hs06=None if unknown else 0.6 * error if abs(error) > 0.03 * setpoint else 0.0,
         work_hs06_seconds=power * pool.covered_seconds,
@@ -93,7 +93,6 @@ def ten_minutes(ratios: Mapping[str, float]) -> Series:
             cycles=1,
             pledge_hs06=100.0,
             power_hs06=100 * ratio,
-            setpoint_hs06=60.0,
             error_hs06=1.5,
             output_hs06=0.0,
             work_hs06_seconds=6000 * ratio,
@@ -110,11 +109,11 @@ def ten_minutes(ratios: Mapping[str, float]) -> Series:
         )
         for name, ratio in ratios.items()
     }
-    pool = PoolPoint(1, 1, 60, 2.0, 1.6, 1.0, None, None, 300.0, 20.0, 900.0)
+    pool = PoolPoint(1, 1, 60, 2.0, 1.6, 1.0, None, None, 300.0, 20.0)
     buckets = tuple(Bucket(APRIL + 60 * minute, pool, groups) for minute in range(6))
     return Series(APRIL, APRIL + 600, 1, buckets)
 
 
 def page_of(period: Series, subject: Subject) -> str:
     """The page of a report."""
-    return report(period, subject, as_content(period, subject))
+    return report(period, subject, summary(period))

@@ -10,11 +10,9 @@ from sharectl.cli import options, wiring
 from sharectl.config.files import NamedFile, refuse_output
 from sharectl.errors import AbsentError
 from sharectl.ledger.export import TABLES, refuse_foreign, write
-from sharectl.report.tables import print_table
+from sharectl.report.tables import cell, print_table
 from sharectl.times import FORMS, MAX_SECONDS, shown
 from sharectl.words import counted
-
-_LABELS = {"bytes": "size", "broken": "broken, put aside"}
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -22,7 +20,7 @@ def _check(arguments: argparse.Namespace) -> int:
     content = wiring.ledger_of(options.config_of(arguments)).check()
     problems = content["problems"]
     rows = [
-        (_LABELS.get(name, name.replace("_", " ")), _shown(name, value))
+        (name.replace("_", " "), _shown(name, value))
         for name, value in content.items()
         if name != "problems"
     ]
@@ -34,13 +32,9 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _shown(name: str, value: Any) -> str:
-    if value is None or value == []:
-        return "-"
-    if name.endswith("_at"):
+    if name.endswith("_at") and value is not None:
         return shown(value)
-    if name.endswith("bytes"):
-        return f"{value / 1e6:.1f} MB"
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return cell(", ".join(value) if isinstance(value, list) else value)
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:

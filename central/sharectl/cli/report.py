@@ -19,6 +19,7 @@ from sharectl.files import files
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord
 from sharectl.report import page
+from sharectl.report.series import summary
 from sharectl.times import DAY_SECONDS, FORMS, PERIOD_SECONDS, shown
 from sharectl.words import counted
 
@@ -94,7 +95,7 @@ def _write(config: Config, path: Path, wanted: int, until: int) -> dict[str, Any
     series = ledger.series(since, until, page.POINTS)
     path.parent.mkdir(parents=True, exist_ok=True)
     files.refuse_foreign(path, page.BEGIN, "report of sharectl")
-    content = page.as_content(series, subject)
+    content = summary(series)
     files.replace(path, [page.report(series, subject, content)])
     return content
 

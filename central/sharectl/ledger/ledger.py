@@ -26,7 +26,7 @@ _PERIOD = "WHERE taken_at >= ? AND taken_at < ?"
 _COUNTS = """
 SELECT count(number) AS cycles, coalesce(sum(complete), 0) AS complete_cycles,
     min(taken_at) AS first_at, max(taken_at) AS last_at,
-    (SELECT min(cycle) FROM nodes) AS first_cycle_with_nodes, page_count * page_size AS bytes
+    page_count * page_size AS bytes
 FROM pragma_page_count, pragma_page_size LEFT JOIN cycles
 """
 

@@ -22,7 +22,6 @@ class GroupPoint:
     """Complete cycles with the group, >= 1."""
     pledge_hs06: float
     power_hs06: float
-    setpoint_hs06: float
     error_hs06: float
     """Power less setpoint."""
     output_hs06: Optional[float]
@@ -70,8 +69,6 @@ class PoolPoint:
     """Power that the groups could have."""
     shortfall_hs06: Optional[float] = None
     """Power that was due to groups and that they did not use."""
-    shortfall_squares: Optional[float] = None
-    """Mean square of it."""
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ _COARSER = 4
 _OF_JOBS = ("single_cores", "multi_cores", "pending_single_jobs", "pending_multi_jobs")
 _MEANS = {
     **dict.fromkeys(_OF_JOBS, "cycles"),
-    **dict.fromkeys(("pledge_hs06", "power_hs06", "setpoint_hs06", "error_hs06"), "cycles"),
-    **dict.fromkeys(("output_hs06", "unplaceable_jobs"), "cycles"),
+    **dict.fromkeys(("pledge_hs06", "power_hs06", "error_hs06", "output_hs06"), "cycles"),
+    "unplaceable_jobs": "cycles",
     **dict.fromkeys(("held_back_nodes", "helped_nodes"), "targets"),
     **dict.fromkeys(("due_hs06", "shortfall_hs06", "shortfall_squares"), "dues"),
 }
@@ -31,8 +31,7 @@ _MEANS = {
 _POOL = """
 SELECT :begin + (taken_at - :begin) / :width * :width, count(*), sum(complete),
     sum(min(covered_seconds, taken_at - :since)), avg(idle_cores), avg(targets), avg(seconds),
-    avg(idle_target_cores), avg(idle_grace_cores), avg(present_hs06), avg(shortfall_hs06),
-    avg(shortfall_hs06 * shortfall_hs06)
+    avg(idle_target_cores), avg(idle_grace_cores), avg(present_hs06), avg(shortfall_hs06)
 FROM cycles WHERE taken_at >= :since AND taken_at < :until GROUP BY 1
 """
 
@@ -141,7 +140,6 @@ def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
             "cycles": 1,
             "pledge_hs06": error.pledge_hs06,
             "power_hs06": usage.power_hs06,
-            "setpoint_hs06": control.setpoint_hs06,
             "error_hs06": control.control_error_hs06,
             "work_hs06_seconds": usage.power_hs06 * covered_seconds,
             "pledge_hs06_seconds": error.pledge_hs06 * covered_seconds,

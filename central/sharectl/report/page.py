@@ -51,7 +51,7 @@ def changes(records: Iterable[CycleRecord]) -> Iterator[tuple[float, str]]:
 
 
 def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
-    """The page of a period; ``content`` is that of `as_content`."""
+    """The page of a period; ``content`` is its `summary`."""
     groups = [group["group"] for group in content["groups"]]
     anchors = {group: f"g{number}" for number, group in enumerate(groups, start=1)}
     tops = over_time.top_groups(groups)
@@ -74,8 +74,3 @@ def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
         shown=min(LINES, len(tops)),
         figures={key: list(map(drawing, figures)) for key, figures in sections.items()},
     )
-
-
-def as_content(series: Series, subject: Subject) -> dict[str, Any]:
-    """Numbers of this period."""
-    return {"made_at": subject.made_at, **over_time.summary(series)}

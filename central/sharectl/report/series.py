@@ -53,13 +53,14 @@ def _group_summary(series: Series, group: str) -> dict[str, Any]:
 
     work = fsum(point.work_hs06_seconds for point in points) / HOUR_SECONDS
     pledge = fsum(point.pledge_hs06_seconds for point in points) / HOUR_SECONDS
+    squares = mean("shortfall_squares")
     return {
         "group": group,
         "work_hs06_hours": work,
         "pledge_hs06_hours": pledge,
         "work_ratio": work / pledge if pledge > 0 else None,
         **{key: mean(key) for key in _GROUP_MEANS},
-        "shortfall_rms_hs06": _root(mean("shortfall_squares")),
+        "shortfall_rms_hs06": None if squares is None else squares**0.5,
     }
 
 
@@ -75,7 +76,6 @@ def _pool_summary(points: Sequence[PoolPoint]) -> dict[str, Any]:
         "complete_cycles": sum(point.complete_cycles for point in points),
         "covered_seconds": sum(point.covered_seconds for point in points),
         **{key: mean(key) for key in _POOL_MEANS},
-        "shortfall_rms_hs06": _root(mean("shortfall_squares")),
         "idle_core_hours": fsum(idle) / HOUR_SECONDS if idle else None,
         "cycle_seconds": _mean((point.seconds, point.cycles) for point in points),
     }
@@ -86,10 +86,6 @@ def _mean(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:
     values = [(value, weight) for value, weight in weighted if value is not None and weight]
     weights = sum(weight for _value, weight in values)
     return fsum(value * weight for value, weight in values) / weights if weights else None
-
-
-def _root(square: Optional[float]) -> Optional[float]:
-    return None if square is None else square**0.5
 
 
 # ---- curves

@@ -100,7 +100,7 @@ def test_means_are_weighed_by_cycles_and_what_is_unknown_stays_so() -> None:
     assert atlas["shortfall_rms_hs06"] == pytest.approx(rms)
     assert atlas["shortfall_hs06"] < rms
     period: Mapping[str, Any] = curves.summary(series(1, unknown=True))
-    of_pool = ("idle_cores", "idle_core_hours", "targets", "cycle_seconds", "shortfall_rms_hs06")
+    of_pool = ("idle_cores", "idle_core_hours", "targets", "cycle_seconds", "shortfall_hs06")
     assert [period["pool"][key] for key in of_pool] == [None] * 5
     lacks = ("due_hs06", "shortfall_hs06", "shortfall_rms_hs06")
     known = ("held_back_nodes", "helped_nodes", "output_hs06", "unplaceable_jobs", *lacks)
