@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import pi, sin
 
 from sharectl.ledger.series import Bucket, GroupPoint, PoolPoint, Series
-from sharectl.report.page import Subject, as_content, report
+from sharectl.report.page import Subject, report
+from sharectl.report.series import summary
 
 APRIL = 1617235200
 """2021-04-01, when the seed's left figures begin."""
 CYCLE_SECONDS = 1020
 PLEDGES = {"atlas": 105300.0, "cms": 87100.0, "alice": 71400.0, "lhcb": 63500.0}
-SIZES = (1, 8)
 
 
-def series(  # noqa: PLR0913 - a made-up world has many knobs
+def series(
     days: float = 30,
     pledges: Mapping[str, float] = PLEDGES,
     *,
@@ -23,7 +23,6 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     points: int = 592,
     missing: Sequence[tuple[float, float]] = (),
     incomplete: Sequence[float] = (),
-    sizes: Sequence[int] = SIZES,
     unknown: bool = False,
 ) -> Series:
     """A period with a bucket for each cycle, or at most ``points`` wider ones.
@@ -47,10 +46,10 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
             ended = start + width
             swing = sin(2 * pi * day)
             known = [900 + 300 * swing, 120 + 80 * sin(day / 2), 6 + swing, 300 + 90 * swing, 120.0]
-            known += [sum(pledges.values()), 2000.0, 5e6]
-            pool = PoolPoint(cycles, cycles, covered, *([None] * 8 if unknown else known))
+            known += [sum(pledges.values()), 2000.0]
+            pool = PoolPoint(cycles, cycles, covered, *([None] * 7 if unknown else known))
             groups = {
-                name: _group(number, pledge, day, pool, sizes)
+                name: _group(number, pledge, day, pool)
                 for number, (name, pledge) in enumerate(pledges.items())
             }
             yield Bucket(start, pool, groups)
@@ -58,26 +57,23 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     return Series(since, until, width, tuple(buckets()))
 
 
-def _group(
-    number: int, pledge: float, day: float, pool: PoolPoint, sizes: Sequence[int]
-) -> GroupPoint:
+def _group(number: int, pledge: float, day: float, pool: PoolPoint) -> GroupPoint:
     setpoint, unknown = 0.82 * pledge, pool.targets is None
     error = setpoint * (0.18 * sin(day / 3 + 2 * number + 1) + 0.05 * sin(2 * pi * day + number))
     power, swing = setpoint + error, sin(day / 2 + number)
-    parts = {size: 1 + 0.6 * sin(day / 2 + number + size) for size in sizes}
+    single = 0.5 + 0.3 * sin(day / 2 + number + 1)
     return GroupPoint(
         cycles=pool.complete_cycles,
         pledge_hs06=pledge,
         power_hs06=power,
-        setpoint_hs06=setpoint,
         error_hs06=error,
         output_hs06=None if unknown else 0.6 * error if abs(error) > 0.03 * setpoint else 0.0,
         work_hs06_seconds=power * pool.covered_seconds,
         pledge_hs06_seconds=pledge * pool.covered_seconds,
-        cores_by_size={
-            size: power / 10 * part / sum(parts.values()) for size, part in parts.items()
-        },
-        pending_by_size={size: 900 / max(1, size) * (1.2 + swing) for size in sizes},
+        single_cores=power / 10 * single,
+        multi_cores=power / 10 * (1 - single),
+        pending_single_jobs=900 * (1.2 + swing),
+        pending_multi_jobs=900 / 8 * (1.2 + swing),
         unplaceable_jobs=None if unknown else 0.0,
         held_back_nodes=None if unknown else 45 + 12 * swing,
         helped_nodes=None if unknown else 20 + 6 * swing,
@@ -97,13 +93,14 @@ def ten_minutes(ratios: Mapping[str, float]) -> Series:
             cycles=1,
             pledge_hs06=100.0,
             power_hs06=100 * ratio,
-            setpoint_hs06=60.0,
             error_hs06=1.5,
             output_hs06=0.0,
             work_hs06_seconds=6000 * ratio,
             pledge_hs06_seconds=6000.0,
-            cores_by_size={1: 6.4},
-            pending_by_size={1: 0.7},
+            single_cores=6.4,
+            multi_cores=0.0,
+            pending_single_jobs=0.7,
+            pending_multi_jobs=0.0,
             held_back_nodes=1.6,
             helped_nodes=0.5,
             due_hs06=110.0,
@@ -112,11 +109,11 @@ def ten_minutes(ratios: Mapping[str, float]) -> Series:
         )
         for name, ratio in ratios.items()
     }
-    pool = PoolPoint(1, 1, 60, 2.0, 1.6, 1.0, None, None, 300.0, 20.0, 900.0)
+    pool = PoolPoint(1, 1, 60, 2.0, 1.6, 1.0, None, None, 300.0, 20.0)
     buckets = tuple(Bucket(APRIL + 60 * minute, pool, groups) for minute in range(6))
     return Series(APRIL, APRIL + 600, 1, buckets)
 
 
 def page_of(period: Series, subject: Subject) -> str:
     """The page of a report."""
-    return report(period, subject, as_content(period, subject))
+    return report(period, subject, summary(period))

@@ -14,7 +14,7 @@ from poolbox.comparison.scenario import SCALE, SCENARIOS
 from poolbox.demo.scenario import CHECKOUT, HELPED, PLEDGE_HS06
 from poolbox.errors import PoolboxError
 from sharectl.report.scale import ticks_up_to
-from sharectl.report.svg import Curve, Figure, document, limits_of
+from sharectl.report.svg import Curve, Figure, document
 
 RUNS, BOUND = "runs.jsonl", "bound.json"
 PICTURE = "docs/pictures/comparison.svg"
@@ -106,7 +106,6 @@ class Results(NamedTuple):
             description=f"One line for each of {', '.join(NAMES.values())}, over {most:.0f} hours.",
             across=(0.0, most),
             ticks=ticks_up_to(most, 6),
-            up=limits_of([curves]),
             unit=unit,
             curves=curves,
             across_words="hours of a site",

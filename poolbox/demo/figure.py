@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sharectl.model import GroupError, GroupUsage
-from sharectl.report.scale import axis, ticks_up_to
+from sharectl.report.scale import ticks_up_to
 from sharectl.report.svg import Curve, Figure, document
 
 MINUTE_SECONDS = 60
@@ -62,7 +62,6 @@ def shares(rows: Iterable[tuple[int, GroupError]], switched_on: int) -> str:
         description=f"Of {', '.join(pledges)}, over {minutes:.0f} minutes.",
         across=(0.0, minutes),
         ticks=ticks_up_to(minutes, 5),
-        up=axis(0.0, 120.0, 6),
         unit=UNIT,
         curves=curves,
         marks=[((switched_on - origin) / MINUTE_SECONDS, "sharectl on")],

@@ -21,26 +21,21 @@ _FIGURES = """
 [...document.querySelectorAll('svg.figure')].filter(svg => svg.checkVisibility()).map(svg => {
   const last = list => list[list.length - 1], find = wanted => [...svg.querySelectorAll(wanted)];
   const seen = e => e.checkVisibility({opacityProperty: true, visibilityProperty: true});
-  const drawn = [
-    ...find('path.line:not(.sample)').filter(e => getComputedStyle(e).stroke !== 'none'),
-    ...find('path.area').filter(e => getComputedStyle(e).fill.startsWith('url('))];
+  const drawn = find('path.line:not(.sample)').filter(e => getComputedStyle(e).stroke !== 'none');
   const names = new Set(drawn.filter(e => seen(e)).map(e => last(e.classList)));
   const across = path => [...path.getAttribute('d').matchAll(/[lh](-?[0-9.]+)/g)]
     .reduce((sum, step) => sum + +step[1], 0);
   return {id: svg.id, plot: svg.querySelector('path.axis, path.grid').getBBox().width,
     gaps: find('.gap').reduce((sum, gap) => sum + gap.getBBox().width, 0),
     lines: find('path.line:not(.sample):not(.dot)').map(e => [last(e.classList), across(e)]),
-    missing: [...find('path.sample'), ...find('rect.swatch')].map(e => last(e.classList))
-      .filter(name => !names.has(name))};
+    missing: find('path.sample').map(e => last(e.classList)).filter(name => !names.has(name))};
 })"""
 
 _SIGNS = """
-[...document.querySelectorAll('svg.figure path.line:not(.sample), svg.figure path.area')]
-.map(path => {
-  const style = getComputedStyle(path), url = style.fill.match(/#[^"')]+/);
-  const hatch = url && document.querySelector(url[0])?.querySelector('.hatch')?.getAttribute('d');
+[...document.querySelectorAll('svg.figure path.line:not(.sample)')].map(path => {
+  const style = getComputedStyle(path);
   return {figure: path.closest('svg').id, name: path.className.baseVal, stroke: style.stroke,
-          sign: url ? `hatch ${hatch}` : `dash ${style.strokeDasharray}`};
+          sign: style.strokeDasharray};
 })"""
 
 _TEXTS = """
@@ -74,7 +69,7 @@ def faults(browser: Chromium) -> list[str]:
 
 
 def missing_curves(browser: Chromium) -> list[str]:
-    """Lines and layers that are not drawn, or are incomplete between gaps."""
+    """Lines that are not drawn, or are incomplete between gaps."""
     wrong = []
     for figure in browser.evaluate(_FIGURES):
         wrong += [f"{figure['id']}: {name}" for name in figure["missing"]]

@@ -18,11 +18,10 @@ from tests.simulated import cycles
 SUBJECT = Subject("t1", APRIL + 40 * 86400)
 HOSTILE = '<script>document.title="owned"</script>"\'&\u202e\x00<img src=http://127.0.0.1:9/x>'
 GAP_DAYS = (9.0, 11.5)
-SIZES = (1, 2, 4, 8, 16, 32, 64)
 TWO_GROUPS: Mapping[str, float] = {"atlas": 105300.0, "cms": 87100.0}
 PAGES: Mapping[str, Series] = {
     "month": series(missing=[GAP_DAYS], incomplete=[3.1, 17.5]),
-    "sizes": series(365, TWO_GROUPS, sizes=SIZES),
+    "year": series(365, TWO_GROUPS),
     "single": series(0.0118, TWO_GROUPS, points=1),
     "short": ten_minutes({"alice": 1.8, "cms": 0.4, "lhcb": 0.0}),
     "unknown": series(3, TWO_GROUPS, unknown=True),
@@ -38,7 +37,7 @@ LOOKS = {
 MARKS = [(APRIL + 86400.0 * day, word) for day, word in ((2, "observe"), (2.1, "off"), (20, "on"))]
 LOOKED_AT = {
     "month": "light dark narrow paper",
-    "sizes": "dark paper",
+    "year": "dark paper",
     "single": "light",
     "short": "light narrow paper",
     "unknown": "dark paper",

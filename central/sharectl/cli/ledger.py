@@ -10,11 +10,9 @@ from sharectl.cli import options, wiring
 from sharectl.config.files import NamedFile, refuse_output
 from sharectl.errors import AbsentError
 from sharectl.ledger.export import TABLES, refuse_foreign, write
-from sharectl.report.tables import print_table
+from sharectl.report.tables import cell, print_table
 from sharectl.times import FORMS, MAX_SECONDS, shown
 from sharectl.words import counted
-
-_LABELS = {"bytes": "size", "broken": "broken, put aside"}
 
 
 def _check(arguments: argparse.Namespace) -> int:
@@ -22,7 +20,7 @@ def _check(arguments: argparse.Namespace) -> int:
     content = wiring.ledger_of(options.config_of(arguments)).check()
     problems = content["problems"]
     rows = [
-        (_LABELS.get(name, name.replace("_", " ")), _shown(name, value))
+        (name.replace("_", " "), _shown(name, value))
         for name, value in content.items()
         if name != "problems"
     ]
@@ -34,13 +32,9 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _shown(name: str, value: Any) -> str:
-    if value is None or value == []:
-        return "-"
-    if name.endswith("_at"):
+    if name.endswith("_at") and value is not None:
         return shown(value)
-    if name.endswith("bytes"):
-        return f"{value / 1e6:.1f} MB"
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return cell(", ".join(value) if isinstance(value, list) else value)
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
@@ -52,32 +46,28 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=options.output,
+        type=options.path,
+        required=True,
         metavar="FILE",
-        help="default, and -: standard output; --json needs it, and prints how many rows went "
-        "there. It may replace an earlier export of the same columns and nothing else, and not be "
-        "in state_directory",
+        help="it may replace an earlier export of the same columns and nothing else, and not be in "
+        "state_directory",
     )
 
 
 def _export(arguments: argparse.Namespace) -> int:
     name, output = arguments.what, arguments.output
     options.refuse_no_period(arguments)
-    if output is None and arguments.json:
-        arguments.usage_error("--json needs -o FILE: standard output is for the table")
     config, table = options.config_of(arguments), TABLES[name]
     ledger, period = wiring.ledger_of(config), (arguments.since, arguments.until)
-    if output is not None:
-        home = NamedFile("state_directory", config.state_directory)
-        refuse_output(output, config, arguments.config, [home])
-        refuse_foreign(output, table)
+    home = NamedFile("state_directory", config.state_directory)
+    refuse_output(output, config, arguments.config, [home])
+    refuse_foreign(output, table)
     if next(ledger.cycles(*period), None) is None:
         raise AbsentError(f"{options.no_cycle(ledger.span())}; nothing was written")
     rows = write(output, table, ledger, *period)
     result = {"file": str(output), "what": name, "rows": rows}
-    options.show(arguments, "ledger-export", result, ())
-    if output is not None and not arguments.json:
-        options.say([f"{output}: {counted(rows, 'row')} of {name}"])
+    line = f"{output}: {counted(rows, 'row')} of {name}"
+    options.show(arguments, "ledger-export", result, [line])
     return 0
 
 

@@ -14,11 +14,12 @@ from typing import Any
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_output
 from sharectl.config.model import Config
-from sharectl.errors import AbsentError, StateError
+from sharectl.errors import AbsentError
 from sharectl.files import files
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord
 from sharectl.report import page
+from sharectl.report.series import summary
 from sharectl.times import DAY_SECONDS, FORMS, PERIOD_SECONDS, shown
 from sharectl.words import counted
 
@@ -63,7 +64,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def renew(config: Config, now: int) -> None:
     """Write the page of ``report.file`` unless it is younger than an hour.
 
-    Raises StateError and AbsentError; the page of before stays then.
+    Raises StateError, AbsentError and OSError; the page of before stays then.
     """
     path = config.report.file
     if path is None:
@@ -84,26 +85,17 @@ def _write(config: Config, path: Path, wanted: int, until: int) -> dict[str, Any
     since = first if wanted < first < until else wanted
     if next(ledger.cycles(since, until), None) is None:
         raise AbsentError(f"{options.no_cycle(recorded)}; no page was written")
-    note = (
-        f"The ledger begins at {shown(first)}, and the page with it: {shown(wanted)} was asked for."
-    )
     subject = page.Subject(
         config.pool.name or "",
         int(time.time()),
-        [note] if wanted < first else [],
         ledger.last_complete(since, until),
         config.mode,
         list(page.changes(_sampled(ledger, since, until))),
     )
     series = ledger.series(since, until, page.POINTS)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise StateError(
-            f"{path.parent}: not written: a file is in the place of a folder; name another folder"
-        ) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
     files.refuse_foreign(path, page.BEGIN, "report of sharectl")
-    content = page.as_content(series, subject)
+    content = summary(series)
     files.replace(path, [page.report(series, subject, content)])
     return content
 

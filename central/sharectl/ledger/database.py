@@ -90,9 +90,6 @@ def writing(path: Path, busy_seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.
         _make(path)
         with _connected(path, "rw", busy_seconds) as connection:
             begun = _is_begun(connection, path)
-            if not begun:
-                # SQLite ignores it after the first table.
-                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             # With WAL a power cut loses the last cycles at worst, never the file.
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -232,11 +229,10 @@ def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
             f"{path}: is of schema version {version}, newer than {VERSION} of this sharectl: left "
             "alone; use the newer sharectl, or move the file away to begin a new ledger"
         )
-    if tables and (owner, version) != (APPLICATION_ID, VERSION):
-        raise StateError(f"{path}: is an SQLite file of something else: left alone; move it away")
     if tables:
         stored = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite%'")
-        if {statement for (statement,) in stored} != set(_STATEMENTS):
+        statements = {statement for (statement,) in stored}
+        if (owner, version, statements) != (APPLICATION_ID, VERSION, set(_STATEMENTS)):
             raise StateError(
                 f"{path}: has tables, views or triggers that sharectl did not make: left alone; "
                 "move the file and its -wal away: the next cycle begins a new ledger"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Union
 
 from sharectl.files import files
 from sharectl.ledger.ledger import Ledger
@@ -42,14 +41,7 @@ class Table:
 
     def rows(self, record: CycleRecord) -> Iterator[tuple[Value, ...]]:
         """Rows of one cycle."""
-        cycle = {
-            "cycle": record.number,
-            "taken_at_seconds": record.taken_at,
-            "observed": record.observed,
-            "strategy": record.strategy,
-            "setpoint": record.setpoint,
-            "configuration": record.configuration or None,
-        }
+        cycle = {"cycle": record.number, "taken_at_seconds": record.taken_at}
         for row in self.make_rows(record):
             yield tuple({**row, **cycle}[name] for name in self.columns)
 
@@ -94,9 +86,8 @@ def _cycles(record: CycleRecord) -> Iterator[dict[str, Any]]:
 
 def _nodes(record: CycleRecord) -> Iterator[dict[str, Any]]:
     for node in record.nodes:
-        memory_mib, is_target = node.memory_mib or None, node.target is not None
-        more = {"memory_mib": memory_mib, "idle_cores": node.idle_cores, "target": is_target}
-        yield {**vars(node), **more}
+        memory_mib = node.memory_mib or None
+        yield {**vars(node), "memory_mib": memory_mib, "idle_cores": node.idle_cores}
 
 
 def _targets(record: CycleRecord) -> Iterator[dict[str, Any]]:
@@ -116,7 +107,7 @@ TABLES = {
         "single_cores multi_cores pending_single_jobs pending_multi_jobs cores_by_size "
         "pending_by_size unplaceable_by_size due_hs06 shortfall_hs06 setpoint_hs06 "
         "control_error_hs06 output_hs06 held_back_nodes helped_nodes outcome closed_nodes "
-        "law acted state shadow_law shadow_output_hs06 strategy setpoint configuration",
+        "law acted state shadow_law shadow_output_hs06",
         _groups,
     ),
     "cycles": Table(
@@ -129,14 +120,13 @@ TABLES = {
     "nodes": Table(
         "one row a node and complete cycle",
         "node cores hs06_per_core memory_mib controlled reserved draining multicore_only "
-        "idle_cores reason target",
+        "idle_cores reason",
         _nodes,
         needs_nodes=True,
     ),
     "targets": Table(
         "one row a target and cycle",
-        "node observed held_back cap_cores helped request_cores reason wait_seconds "
-        "idle_core_seconds",
+        "node held_back cap_cores helped request_cores reason wait_seconds idle_core_seconds",
         _targets,
         needs_nodes=True,
     ),
@@ -147,15 +137,12 @@ TABLES = {
 # ---- files
 
 
-def write(path: Optional[Path], table: Table, ledger: Ledger, since: int, until: int) -> int:
-    """Replace a file by an export, or print it if ``path`` is None; returns the number of rows."""
+def write(path: Path, table: Table, ledger: Ledger, since: int, until: int) -> int:
+    """Replace a file by an export; returns the number of rows."""
     records, passed = ledger.cycles(since, until, with_nodes=table.needs_nodes), count()
     # `zip` takes no number when there is no row any more.
     rows = (row for row, _ in zip(chain.from_iterable(map(table.rows, records)), passed))
-    if path is None:
-        sys.stdout.writelines(_lines(table, rows))
-    else:
-        files.replace(path, _lines(table, rows), mode=0o640)
+    files.replace(path, _lines(table, rows), mode=0o640)
     return next(passed)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Optional
 from sharectl.errors import REPORT, NoLedgerError, StateError
 from sharectl.ledger import cycles, database, error_log, jobs_file, sums
 from sharectl.ledger.database import BUSY_SECONDS, UNREADABLE, CorruptError, transaction
-from sharectl.ledger.retention import Keep, prune, shrink
+from sharectl.ledger.retention import Keep, prune
 from sharectl.ledger.series import Series
 from sharectl.model import Snapshot
 from sharectl.plan.records import CycleRecord
@@ -26,7 +26,7 @@ _PERIOD = "WHERE taken_at >= ? AND taken_at < ?"
 _COUNTS = """
 SELECT count(number) AS cycles, coalesce(sum(complete), 0) AS complete_cycles,
     min(taken_at) AS first_at, max(taken_at) AS last_at,
-    (SELECT min(cycle) FROM nodes) AS first_cycle_with_nodes, page_count * page_size AS bytes
+    page_count * page_size AS bytes
 FROM pragma_page_count, pragma_page_size LEFT JOIN cycles
 """
 
@@ -120,7 +120,6 @@ class Ledger:
                     cycles.learn(connection, snapshot)
                 sums.renew(connection, record.taken_at)
                 prune(connection, self.keep)
-            shrink(connection, self.keep)
             return number
 
     def _first(self, where: str, *values: int) -> Optional[CycleRecord]:

@@ -15,9 +15,8 @@ HALF_LIFE_DAYS = 14
 """Run times of the newest day have weight 1, those of a day two weeks before it a half."""
 WINDOW_DAYS = 90
 """Run times of older days have no weight."""
-_PAGES = "SELECT * FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
-_PAGES_A_TIME = 16384
-"""Pages that a cycle gives back to the disk at most."""
+_USED_BYTES = """SELECT (page_count - freelist_count) * page_size
+    FROM pragma_page_count, pragma_freelist_count, pragma_page_size"""
 
 
 @dataclass(frozen=True)
@@ -60,14 +59,6 @@ def _remove(connection: sqlite3.Connection, keep: Keep, table: str, before: int)
     return connection.execute(query, (before, keep.cycles_a_time)).rowcount
 
 
-def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
-    """Give free pages, which new cycles use, back if an eighth is free or the file too large."""
-    pages, free, size = connection.execute(_PAGES).fetchone()
-    if free and (pages * size > keep.max_bytes or free * 8 > pages):
-        # `execute` would make one step of this statement, which gives back one page.
-        connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_A_TIME})")
-
-
 def _used_bytes(connection: sqlite3.Connection) -> int:
-    pages, free, size = connection.execute(_PAGES).fetchone()
-    return int((pages - free) * size)
+    """Bytes of the file without its free pages, which new cycles use."""
+    return int(connection.execute(_USED_BYTES).fetchone()[0])

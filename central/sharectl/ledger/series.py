@@ -22,7 +22,6 @@ class GroupPoint:
     """Complete cycles with the group, >= 1."""
     pledge_hs06: float
     power_hs06: float
-    setpoint_hs06: float
     error_hs06: float
     """Power less setpoint."""
     output_hs06: Optional[float]
@@ -30,10 +29,11 @@ class GroupPoint:
     """Power times time."""
     pledge_hs06_seconds: float
     """Pledge times the same time."""
-    cores_by_size: Mapping[int, float] = field(default_factory=dict)
-    """Cores of a job -> cores that such jobs held."""
-    pending_by_size: Mapping[int, float] = field(default_factory=dict)
-    """Cores requested -> jobs that waited."""
+    single_cores: Optional[float] = None
+    """Cores held by jobs of one core."""
+    multi_cores: Optional[float] = None
+    pending_single_jobs: Optional[float] = None
+    pending_multi_jobs: Optional[float] = None
     held_back_nodes: Optional[float] = None
     """Nodes whose target held it, or a group within it, back."""
     helped_nodes: Optional[float] = None
@@ -69,8 +69,6 @@ class PoolPoint:
     """Power that the groups could have."""
     shortfall_hs06: Optional[float] = None
     """Power that was due to groups and that they did not use."""
-    shortfall_squares: Optional[float] = None
-    """Mean square of it."""
 
 
 @dataclass(frozen=True)

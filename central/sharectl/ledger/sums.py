@@ -19,11 +19,11 @@ Sums = Mapping[str, Mapping[str, float]]
 
 _COARSER = 4
 """Sums are used where an hour is at most so many times as wide as a point, and cycles elsewhere."""
-_CORES, _PENDING = "cores ", "pending "
-"""Begins of figures with the cores of a job behind them."""
+_OF_JOBS = ("single_cores", "multi_cores", "pending_single_jobs", "pending_multi_jobs")
 _MEANS = {
-    **dict.fromkeys(("pledge_hs06", "power_hs06", "setpoint_hs06", "error_hs06"), "cycles"),
-    **dict.fromkeys(("output_hs06", "unplaceable_jobs"), "cycles"),
+    **dict.fromkeys(_OF_JOBS, "cycles"),
+    **dict.fromkeys(("pledge_hs06", "power_hs06", "error_hs06", "output_hs06"), "cycles"),
+    "unplaceable_jobs": "cycles",
     **dict.fromkeys(("held_back_nodes", "helped_nodes"), "targets"),
     **dict.fromkeys(("due_hs06", "shortfall_hs06", "shortfall_squares"), "dues"),
 }
@@ -31,8 +31,7 @@ _MEANS = {
 _POOL = """
 SELECT :begin + (taken_at - :begin) / :width * :width, count(*), sum(complete),
     sum(min(covered_seconds, taken_at - :since)), avg(idle_cores), avg(targets), avg(seconds),
-    avg(idle_target_cores), avg(idle_grace_cores), avg(present_hs06), avg(shortfall_hs06),
-    avg(shortfall_hs06 * shortfall_hs06)
+    avg(idle_target_cores), avg(idle_grace_cores), avg(present_hs06), avg(shortfall_hs06)
 FROM cycles WHERE taken_at >= :since AND taken_at < :until GROUP BY 1
 """
 
@@ -141,14 +140,11 @@ def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
             "cycles": 1,
             "pledge_hs06": error.pledge_hs06,
             "power_hs06": usage.power_hs06,
-            "setpoint_hs06": control.setpoint_hs06,
             "error_hs06": control.control_error_hs06,
             "work_hs06_seconds": usage.power_hs06 * covered_seconds,
             "pledge_hs06_seconds": error.pledge_hs06 * covered_seconds,
         }
-        cores = record.cores_by_size.get(group, {})
-        sums.update({f"{_CORES}{n}": held for n, held in cores.items()})
-        sums.update({f"{_PENDING}{n}": jobs for n, jobs in usage.pending_by_cores.items()})
+        sums.update({name: getattr(usage, name) for name in _OF_JOBS})
         unplaceable = sum(usage.unplaceable_by_cores.values())
         sums.update(output_hs06=control.output_hs06, unplaceable_jobs=unplaceable)
         if control.due_hs06 is not None and control.shortfall_hs06 is not None:
@@ -162,18 +158,10 @@ def _figures(record: CycleRecord, covered_seconds: int) -> Sums:
 
 
 def _point(sums: Mapping[str, float]) -> GroupPoint:
-    cycles = int(sums["cycles"])
-    means = {name: sums[name] / sums[n] if n in sums else None for name, n in _MEANS.items()}
-    by_size: dict[str, dict[int, float]] = {_CORES: {}, _PENDING: {}}
-    for name, amount in sums.items():
-        begin, _, size = name.rpartition(" ")
-        if begin and amount:
-            by_size[f"{begin} "][int(size)] = amount / cycles
+    means = {name: sums[name] / sums[n] if name in sums else None for name, n in _MEANS.items()}
     return GroupPoint(
-        cycles=cycles,
+        cycles=int(sums["cycles"]),
         work_hs06_seconds=sums["work_hs06_seconds"],
         pledge_hs06_seconds=sums["pledge_hs06_seconds"],
-        cores_by_size=dict(sorted(by_size[_CORES].items())),
-        pending_by_size=dict(sorted(by_size[_PENDING].items())),
         **means,  # type: ignore[arg-type]
     )

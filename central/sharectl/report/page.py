@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -12,15 +12,12 @@ from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS
 from sharectl.plan.records import GROUP_REASONS, CycleRecord
 from sharectl.report import series as over_time
-from sharectl.report.scale import minute
-from sharectl.report.svg import GROUPS, PLOT_WIDTH, begin_of, drawings
+from sharectl.report.svg import LINES, PLOT_WIDTH, begin_of, drawing
 from sharectl.report.svg import page as html
-from sharectl.times import DAY_SECONDS
 
 BEGIN = begin_of("report")
 POINTS = 2 * PLOT_WIDTH
 """Points to ask the ledger for: more nobody can see."""
-_MINUTES_UP_TO_SECONDS = 2 * DAY_SECONDS
 
 
 @dataclass(frozen=True)
@@ -31,8 +28,6 @@ class Subject:
     """Name of the pool; empty if it has none."""
     made_at: int
     """Unix seconds."""
-    problems: Sequence[str] = ()
-    """Limits of the ledger, for the reader."""
     last: Optional[CycleRecord] = None
     """Last complete cycle of the period, with its nodes; None without one."""
     mode: str = ""
@@ -56,13 +51,12 @@ def changes(records: Iterable[CycleRecord]) -> Iterator[tuple[float, str]]:
 
 
 def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
-    """The page of a period; ``content`` is that of `as_content`."""
+    """The page of a period; ``content`` is its `summary`."""
     groups = [group["group"] for group in content["groups"]]
     anchors = {group: f"g{number}" for number, group in enumerate(groups, start=1)}
-    tops, layers = over_time.top_groups(groups), over_time.layers_of(series)
+    tops = over_time.top_groups(groups)
     sections = {
-        anchor: over_time.group_figures(series, anchor, group, layers)
-        for group, anchor in anchors.items()
+        anchor: over_time.group_figures(series, anchor, group) for group, anchor in anchors.items()
     }
     if series.buckets:
         sections["pool"] = over_time.pool_figures(series)
@@ -73,26 +67,10 @@ def report(series: Series, subject: Subject, content: Mapping[str, Any]) -> str:
         "report",
         content=content,
         subject=subject,
-        notes=subject.problems,
         last=subject.last,
         words={"plan": REASONS, "limits": LIMITS, "groups": GROUP_REASONS},
-        period=_title(series),
         anchors=anchors,
         tops=tops,
-        shown=min(GROUPS, len(tops)),
-        figures={
-            key: [drawing for figure in figures for drawing in drawings([figure])]
-            for key, figures in sections.items()
-        },
+        shown=min(LINES, len(tops)),
+        figures={key: list(map(drawing, figures)) for key, figures in sections.items()},
     )
-
-
-def _title(series: Series) -> list[str]:
-    """Begin and end: days, or minutes where there are few days between them."""
-    length = 10 if series.until - series.since >= _MINUTES_UP_TO_SECONDS else None
-    return [minute(series.since)[:length], minute(series.until)[:length]]
-
-
-def as_content(series: Series, subject: Subject) -> dict[str, Any]:
-    """Numbers of this period."""
-    return {"made_at": subject.made_at, **over_time.summary(series)}

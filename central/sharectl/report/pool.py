@@ -17,11 +17,8 @@ Row = Mapping[str, Any]
 _GROUPS = """group, HS06, single_cores AS cores 1-core, multi_cores AS multicore,
     pending_single_jobs AS pending 1-core, pending_multi_jobs AS multicore"""
 _OTHERS = "name AS AccountingGroup begins, cores, pending_jobs AS pending jobs"
-_UNPLACEABLE = "group, cores, jobs, example AS sharectl explain job"
-_NO_DEMAND = {
-    False: "pending jobs that no node could run if it were empty: they are no demand",
-    True: "pending jobs whose time has not come: they are no demand until then",
-}
+_UNPLACEABLE = "group, cores, jobs, why, example AS sharectl explain job"
+_WHY = {False: "no empty node could run them", True: "their time has not come"}
 
 
 def snapshot_tables(content: Row, to: TextIO) -> None:
@@ -36,10 +33,9 @@ def snapshot_tables(content: Row, to: TextIO) -> None:
     if content["others"]:
         title = "in other: the largest, by the first part of AccountingGroup"
         print_records(title, _OTHERS, content["others"], to)
-    for later, title in _NO_DEMAND.items():
-        kept_out = [row for row in content["unplaceable"] or () if row["later"] is later]
-        if kept_out:
-            print_records(title, _UNPLACEABLE, kept_out, to)
+    if content["unplaceable"]:
+        rows = [{**row, "why": _WHY[row["later"]]} for row in content["unplaceable"]]
+        print_records("pending jobs that are no demand", _UNPLACEABLE, rows, to)
     if content["nodes"]:
         columns = ("node", "cores", "controlled", "says", "held by group")
         print_table("nodes", columns, map(_node, content["nodes"]), to)

@@ -18,8 +18,6 @@ _STEPS_SECONDS = (
     *(hours * 3600 for hours in (1, 2, 3, 6, 12)),
     *(days * DAY_SECONDS for days in (1, 2, 4, 7, 14, 28, 91, 182, 365, 730, 3650, 7300)),
 )
-_MONDAY = 4 * DAY_SECONDS
-"""The first Monday after 1970 began: steps of weeks begin there."""
 _YEAR_SECONDS = 365 * DAY_SECONDS
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -36,14 +34,12 @@ class Tick(NamedTuple):
 
 
 def axis(least: float, most: float, count: int) -> list[Tick]:
-    """Ticks that hold both values, in about ``count`` steps of 1, 2, 2.5 or 5 times 10^n.
+    """Ticks around 0 that hold both values, in about ``count`` steps of 1, 2, 2.5 or 5 times 10^n.
 
     Large ones are in thousands, millions or billions.
     """
-    if most - least <= max(_LEAST_SPAN, _ROUNDING * max(abs(least), abs(most))):
-        least, most = min(0.0, 2 * least), max(0.0, 2 * most)
-        if most - least <= _LEAST_SPAN:
-            least, most = 0.0, 1.0
+    if most - least <= _LEAST_SPAN:
+        least, most = 0.0, 1.0
     raw = (most - least) / count
     power: float = 10.0 ** floor(log10(raw))
     step = next(power * nice for nice in _NICE if power * nice >= raw * (1 - _ROUNDING))
@@ -69,16 +65,12 @@ def time_ticks(since: float, until: float, count: int) -> list[Tick]:
     """Ticks at round UTC times, about ``count``: times of day, days, or months of years."""
     steps = (step for step in _STEPS_SECONDS if (until - since) / step <= count)
     step = next(steps, _STEPS_SECONDS[-1])
-    origin = _MONDAY if step >= 7 * DAY_SECONDS else 0
-    first, last = ceil((since - origin) / step), floor((until - origin) / step)
-    moments = [origin + number * step for number in range(first, last + 1)]
-    midnight = any(moment % DAY_SECONDS == 0 for moment in moments)
     day = "%b %Y" if step >= _YEAR_SECONDS else "%-d %b"
     ticks = []
-    for moment in moments:
+    for number in range(ceil(since / step), floor(until / step) + 1):
+        moment = number * step
         form = day if moment % DAY_SECONDS == 0 else "%H:%M"
-        dated = "%-d %b " if moment == moments[0] and not midnight else ""
-        label = datetime.fromtimestamp(moment, timezone.utc).strftime(dated + form)
+        label = datetime.fromtimestamp(moment, timezone.utc).strftime(form)
         ticks.append(Tick(moment, label))
     return ticks
 
@@ -96,12 +88,6 @@ def short(value: Optional[float]) -> str:
     if value is None:
         return "unknown"
     return grouped(value, 0 if value == int(value) or abs(value) >= _WHOLE_FROM else 1)
-
-
-def signed(value: Optional[float]) -> str:
-    """A number as of `short` with its sign, also plus."""
-    text = short(value)
-    return f"+{text}" if value and value > 0 and text.strip("0.") else text
 
 
 def percent(ratio: Optional[float]) -> str:

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import fsum, inf
-from operator import attrgetter
+from math import fsum
 from typing import Any, NamedTuple, Optional
 
-from sharectl.ledger.series import MOST_COVERED_SECONDS, Bucket, GroupPoint, PoolPoint, Series
+from sharectl.ledger.series import MOST_COVERED_SECONDS, Bucket, PoolPoint, Series
 from sharectl.report.scale import minute, time_ticks
-from sharectl.report.svg import GROUPS, LAYERS, Curve, Figure, Reading, described
+from sharectl.report.svg import LINES, Curve, Figure, Reading, described
 from sharectl.times import HOUR_SECONDS, span
 
 Values = Mapping[str, Optional[float]]
 """Line -> its value in one bucket; None where it is unknown."""
 OfBucket = Callable[[Bucket], Values]
-Layers = Mapping[str, Sequence[int]]
-"""Layer -> job sizes in it, the same throughout a page."""
 Marks = Sequence[tuple[float, str]]
 """Unix seconds of changes, and a word for each."""
 
-_LAYER_NAMES = {1: "1 core"}
 _TIME_TICKS = 5
 _GROUP_MEANS = (
-    *("due_hs06", "shortfall_hs06", "output_hs06", "unplaceable_jobs"),
-    *("held_back_nodes", "helped_nodes"),
+    *("pledge_hs06", "power_hs06", "error_hs06", "due_hs06", "shortfall_hs06", "output_hs06"),
+    *("single_cores", "multi_cores", "pending_single_jobs", "pending_multi_jobs"),
+    *("unplaceable_jobs", "held_back_nodes", "helped_nodes"),
 )
 _POOL_MEANS = (
     *("present_hs06", "shortfall_hs06", "idle_cores", "idle_target_cores", "idle_grace_cores"),
@@ -36,36 +32,9 @@ _POOL_MEANS = (
 # ---- numbers
 
 
-def layers_of(series: Series) -> Layers:
-    """At most `LAYERS` layers, from the floor up: sizes with most cores, and all others as one."""
-    cores: Counter[int] = Counter()
-    for point in points_of(series):
-        for size, running in point.cores_by_size.items():
-            cores[size] += point.cycles * running  # type: ignore[assignment]  # counts are floats
-        for size, jobs in point.pending_by_size.items():
-            cores[size] += point.cycles * jobs * max(1, size)  # type: ignore[assignment]
-    sizes = [size for size, amount in cores.most_common() if amount > 0]
-    alone = sizes if len(sizes) <= LAYERS else sizes[: LAYERS - 1]
-    layers = {
-        _LAYER_NAMES.get(size, f"{size} cores"): [size]
-        for size in sorted(alone, key=lambda size: size or inf)
-    }
-    return {**layers, "others": sizes[len(alone) :]} if len(alone) < len(sizes) else layers
-
-
-def points_of(series: Series, group: Optional[str] = None) -> list[GroupPoint]:
-    """Points of a group, or of all groups."""
-    return [
-        point
-        for bucket in series.buckets
-        for name, point in bucket.groups.items()
-        if group in (None, name)
-    ]
-
-
 def summary(series: Series) -> dict[str, Any]:
     """Numbers of a period, groups by falling pledge."""
-    groups = [_group_summary(group, points_of(series, group)) for group in series.groups]
+    groups = [_group_summary(series, group) for group in series.groups]
     return {
         "since": series.since,
         "until": series.until,
@@ -75,25 +44,23 @@ def summary(series: Series) -> dict[str, Any]:
     }
 
 
-def _group_summary(group: str, points: Sequence[GroupPoint]) -> dict[str, Any]:
+def _group_summary(series: Series, group: str) -> dict[str, Any]:
     """Numbers of one group: sums, and means over complete cycles; None where no cycle knows."""
+    points = [bucket.groups[group] for bucket in series.buckets if group in bucket.groups]
 
-    def mean(value: Callable[[GroupPoint], Optional[float]]) -> Optional[float]:
-        return _mean((value(point), point.cycles) for point in points)
+    def mean(key: str) -> Optional[float]:
+        return _mean((getattr(point, key), point.cycles) for point in points)
 
     work = fsum(point.work_hs06_seconds for point in points) / HOUR_SECONDS
     pledge = fsum(point.pledge_hs06_seconds for point in points) / HOUR_SECONDS
+    squares = mean("shortfall_squares")
     return {
         "group": group,
-        **{key: mean(attrgetter(key)) or 0.0 for key in ("pledge_hs06", "power_hs06")},
         "work_hs06_hours": work,
         "pledge_hs06_hours": pledge,
         "work_ratio": work / pledge if pledge > 0 else None,
-        "error_hs06": mean(attrgetter("error_hs06")) or 0.0,
-        "running_cores": mean(lambda point: fsum(point.cores_by_size.values())) or 0.0,
-        "pending_jobs": mean(lambda point: fsum(point.pending_by_size.values())) or 0.0,
-        **{key: mean(attrgetter(key)) for key in _GROUP_MEANS},
-        "shortfall_rms_hs06": _root(mean(attrgetter("shortfall_squares"))),
+        **{key: mean(key) for key in _GROUP_MEANS},
+        "shortfall_rms_hs06": None if squares is None else squares**0.5,
     }
 
 
@@ -109,7 +76,6 @@ def _pool_summary(points: Sequence[PoolPoint]) -> dict[str, Any]:
         "complete_cycles": sum(point.complete_cycles for point in points),
         "covered_seconds": sum(point.covered_seconds for point in points),
         **{key: mean(key) for key in _POOL_MEANS},
-        "shortfall_rms_hs06": _root(mean("shortfall_squares")),
         "idle_core_hours": fsum(idle) / HOUR_SECONDS if idle else None,
         "cycle_seconds": _mean((point.seconds, point.cycles) for point in points),
     }
@@ -120,10 +86,6 @@ def _mean(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:
     values = [(value, weight) for value, weight in weighted if value is not None and weight]
     weights = sum(weight for _value, weight in values)
     return fsum(value * weight for value, weight in values) / weights if weights else None
-
-
-def _root(square: Optional[float]) -> Optional[float]:
-    return None if square is None else square**0.5
 
 
 # ---- curves
@@ -169,31 +131,20 @@ class _Plot(NamedTuple):
     unit: str
     values: OfBucket
     style: str = ""
-    """Begin of numbered styles, ``group`` or ``layer`` (stacked); empty: names of the lines."""
+    """Begin of numbered styles; empty: names of the lines."""
 
 
-def group_figures(series: Series, key: str, group: str, layers: Layers) -> Iterator[Figure]:
-    """Power against pledge, running and pending by size, error and output, and targets."""
-
-    def by_size(name: str, attribute: str, unit: str) -> _Plot:
-        def values(bucket: Bucket) -> Values:
-            if group not in bucket.groups:
-                return {}
-            amounts = getattr(bucket.groups[group], attribute)
-            return {
-                name: fsum(amounts.get(size, 0.0) for size in sizes)
-                for name, sizes in layers.items()
-            }
-
-        return _Plot(name, f"{name.capitalize()}, by job size", unit, values, "layer")
-
+def group_figures(series: Series, key: str, group: str) -> Iterator[Figure]:
+    """Power against pledge, running and pending jobs, error and output, and targets."""
     power = _of({"power": "power_hs06", "pledge": "pledge_hs06", "due": "due_hs06"}, group)
+    running = _of({"single-core": "single_cores", "multicore": "multi_cores"}, group)
+    pending = {"single-core": "pending_single_jobs", "multicore": "pending_multi_jobs"}
     error = _of({"error": "error_hs06", "output": "output_hs06"}, group)
     targets = _of({"held back": "held_back_nodes", "helped": "helped_nodes"}, group)
     for plot in (
         _Plot("power", "Power, pledge and due", "HS06", power),
-        by_size("running", "cores_by_size", "cores"),
-        by_size("pending", "pending_by_size", "jobs"),
+        _Plot("running", "Cores of running jobs", "cores", running),
+        _Plot("pending", "Pending jobs", "jobs", _of(pending, group)),
         _Plot("error", "Error and controller output", "HS06 (above 0: over the setpoint)", error),
         _Plot("targets", "Targets", "nodes", targets),
     ):
@@ -225,7 +176,7 @@ def main_figure(series: Series, groups: Sequence[str], marks: Marks) -> Figure:
     """Shortfall of the first groups on one axis, in % of the power present; across the page."""
 
     def shortfalls(bucket: Bucket) -> Values:
-        values: dict[str, Optional[float]] = dict.fromkeys(groups[:GROUPS]) if bucket.groups else {}
+        values: dict[str, Optional[float]] = dict.fromkeys(groups[:LINES]) if bucket.groups else {}
         for group in bucket.groups.keys() & values.keys():
             missing, present = bucket.groups[group].shortfall_hs06, bucket.pool.present_hs06
             values[group] = 100 * missing / present if missing is not None and present else None
@@ -262,8 +213,6 @@ def _figure(
         Curve(name, f"{plot.style}{number}" if plot.style else name.replace(" ", "-"), readings)
         for number, (name, readings) in enumerate(curves(series, plot.values).items())
     ]
-    drawable = any(value is not None for line in lines for _place, value in line.readings)
-    unknown = "Not known: no complete cycle of this period recorded it."
     begin = f"From {minute(series.since)} to {minute(series.until)} UTC"
     words = described(f"{begin}, in {plot.unit.partition(' (')[0]}.", lines)
     open_times = gaps(series)
@@ -277,11 +226,9 @@ def _figure(
         ticks=time_ticks(series.since, series.until, _TIME_TICKS * (1 + broad)),
         unit=plot.unit,
         curves=lines,
-        stacked=plot.style == "layer",
         gaps=open_times,
         marks=_spaced(marks or (), series.since, series.until),
         broad=broad,
-        missing="" if drawable else unknown if series.buckets else "No cycle in this period.",
     )
 
 

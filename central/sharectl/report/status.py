@@ -12,7 +12,7 @@ from sharectl import __version__
 from sharectl.model import Disabled
 from sharectl.plan.plan import REASONS
 from sharectl.report.pool import block_rows, disabled_words, unanswered_words
-from sharectl.report.tables import NONE, UNKNOWN, number, print_table
+from sharectl.report.tables import NONE, UNKNOWN, listed, number, print_table
 from sharectl.shares.groups import is_within
 from sharectl.times import span
 from sharectl.words import counted, printable
@@ -122,8 +122,7 @@ def _node_rows(nodes: Row) -> Iterator[tuple[str, object]]:
     ):
         words += [f"{nodes[key]} {label}"] if nodes[key] else []
     if hot := nodes["hot"]:
-        more = f" and {len(hot) - MOST_HOT} more" if len(hot) > MOST_HOT else ""
-        words.append(f"too hot: {', '.join(hot[:MOST_HOT])}{more}")
+        words.append(f"too hot: {listed(hot, MOST_HOT)}")
     yield "nodes now", ", ".join(words)
     reasons = " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items())
     versions = " ".join(f"{version}:{count}" for version, count in nodes["versions"].items())

@@ -1,7 +1,7 @@
 """The one way to draw figures as SVG, by themselves or on a page, which `base.html` begins.
 
-Geometry is computed here, `figure.svg` writes it, and `page.css` gives its classes colours, dashes
-and patterns in a light, a dark and a printed form. Colour is never the only sign.
+Geometry is computed here, `figure.svg` writes it, and `page.css` gives its classes colours and
+dashes in a light, a dark and a printed form. Colour is never the only sign.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from base64 import b64encode
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
@@ -30,10 +30,8 @@ LEFT, RIGHT, TOP, BOTTOM = 48.0, 128.0, 26.0, 26.0
 FLOOR = HEIGHT - BOTTOM
 PLOT_WIDTH = int(WIDTH - LEFT - RIGHT)
 """Units across the plot."""
-GROUPS = LAYERS = 6
-"""Lines of groups, and layers of a stack, that have a dash or a pattern."""
 LINES = 8
-"""Lines of strategies that have a dash."""
+"""Lines of groups or strategies that have a dash."""
 SPACING = 16.0
 """Least distance of two labels, from base line to base line."""
 _NUMBER_TICKS = 4
@@ -52,11 +50,11 @@ Reading = tuple[float, Optional[float]]
 
 
 class Curve(NamedTuple):
-    """A line, or a layer of a stack."""
+    """A line."""
 
     name: str
     style: str
-    """Class of its colour, dash or pattern."""
+    """Class of its colour and dash."""
     readings: Sequence[Reading]
 
 
@@ -74,11 +72,8 @@ class Figure:
     unit: str
     """Unit of the vertical axis, and what it means."""
     curves: Sequence[Curve]
-    up: Sequence[Tick] = ()
-    """Vertical axis, from end to end."""
-    stacked: bool = False
     gaps: Sequence[tuple[float, float]] = ()
-    """Places without records: lines are open and the ground is shaded."""
+    """Places without records, in order: lines are open and the ground is shaded."""
     marks: Sequence[tuple[float, str]] = ()
     """Places with a vertical line and a text."""
     across_words: str = ""
@@ -91,8 +86,17 @@ class Figure:
     """True for the width of a page, where that is wide."""
     caption: str = ""
     """Heading; empty for none."""
-    missing: str = ""
-    """Words in the place of a figure that shows nothing; empty if it is drawn."""
+
+    @cached_property
+    def values(self) -> list[float]:
+        """Values that are drawn."""
+        readings = (reading for curve in self.curves for reading in curve.readings)
+        return [value for _place, value in readings if value is not None]
+
+    @cached_property
+    def up(self) -> list[Tick]:
+        """Ticks of the vertical axis, from end to end: it holds 0 and all values."""
+        return scale.axis(min(0.0, *self.values), max(0.0, *self.values), _NUMBER_TICKS)
 
     @property
     def width(self) -> float:
@@ -117,20 +121,18 @@ class Figure:
 
     def stretches(self, readings: Iterable[Reading]) -> list[list[Point]]:
         """Points of a line between gaps and unknown values."""
-        parts = runs(readings, [begin for begin, _end in self.gaps])
-        return [[(self.x(place), self.y(value)) for place, value in part] for part in parts]
+        stops = [begin for begin, _end in self.gaps]
+        parts = groupby(
+            readings, key=lambda reading: (reading[1] is None, bisect_left(stops, reading[0]))
+        )
+        return [
+            [(self.x(place), self.y(value)) for place, value in part if value is not None]
+            for (unknown, _stop), part in parts
+            if not unknown
+        ]
 
 
 # ---- figures and pages
-
-
-def limits_of(figures: Iterable[Sequence[Curve]], *, stacked: bool = False) -> list[Tick]:
-    """Ticks of an axis that holds 0 and all values that are drawn."""
-    values = [0.0]
-    for curves in figures:
-        for curve in _sums(curves) if stacked else curves:
-            values += [value for _place, value in curve.readings if value is not None]
-    return scale.axis(min(values), max(values), _NUMBER_TICKS)
 
 
 def svg(figure: Figure) -> str:
@@ -141,30 +143,20 @@ def svg(figure: Figure) -> str:
         figure,
         gaps=[(begin, end - begin) for begin, end in gaps if end - begin >= _LEAST_GAP],
         columns=list(_columns(figure)),
-        drawn=list(_areas(figure) if figure.stacked else _lines(figure)),
+        drawn=list(_lines(figure)),
         labels=list(_labels(figure)),
     )
     return text
 
 
-def drawings(figures: Sequence[Figure]) -> list[dict[str, str]]:
-    """Figures on the same vertical axis, as templates take them: broad ones in two widths."""
-    stacked = any(figure.stacked for figure in figures)
-    limits, drawn = limits_of([f.curves for f in figures], stacked=stacked), []
-    for figure in figures:
-        curves = layers_in_use(figure.curves) if stacked else figure.curves
-        made = replace(figure, up=limits, curves=curves)
-        slim = replace(made, key=f"{made.key}-slim", broad=False) if made.broad else None
-        drawn.append(
-            {
-                "key": figure.key,
-                "title": figure.caption,
-                "svg": "" if figure.missing else svg(made),
-                "slim": svg(slim) if slim and not figure.missing else "",
-                "missing": figure.missing,
-            }
-        )
-    return drawn
+def drawing(figure: Figure) -> dict[str, str]:
+    """Figure as templates take it, in two widths if it is broad; without values it is not drawn."""
+    slim = replace(figure, key=f"{figure.key}-slim", broad=False)
+    return {
+        "title": figure.caption,
+        "svg": svg(figure) if figure.values else "",
+        "slim": svg(slim) if figure.values and figure.broad else "",
+    }
 
 
 def document(figures: Sequence[Figure]) -> str:
@@ -208,12 +200,6 @@ def described(begin: str, curves: Iterable[Curve]) -> str:
     return " ".join(sentences)
 
 
-def layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
-    """Layers with a value above 0, or the first one."""
-    used = [layer for layer in layers if any(value for _place, value in layer.readings)]
-    return used or layers[:1]
-
-
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
@@ -231,7 +217,7 @@ def _environment() -> Environment:
     style = Path(__file__).with_name("page.css").read_text(encoding="utf-8")
     digest = b64encode(sha256(style.encode()).digest()).decode()
     environment.globals.update(style=Markup(style), digest=digest)  # noqa: S704 - of this package
-    numbers = (scale.short, scale.signed, scale.grouped, scale.percent, scale.brief, scale.minute)
+    numbers = (scale.short, scale.grouped, scale.percent, scale.brief, scale.minute)
     for words in (*numbers, number, plain, rounded, shown, span, counted):
         environment.filters[words.__name__] = words
     return environment
@@ -271,40 +257,15 @@ def _lines(figure: Figure) -> Iterator[tuple[str, str, str]]:
                 yield f"{style}{point} {curve.style}", path, curve.name
 
 
-def _areas(figure: Figure) -> Iterator[tuple[str, str, str]]:
-    """Layers from the uppermost down: each reaches the floor, and hides the foot of the last."""
-    for curve in reversed(_sums(figure.curves)):
-        path = "".join(map(area, figure.stretches(curve.readings)))
-        if path:
-            yield f"area {curve.style}", path, curve.name
-
-
-def _sums(curves: Sequence[Curve]) -> list[Curve]:
-    """Upper edges of layers: each curve plus those before it; no value where one has none."""
-    sums: list[Curve] = []
-    for curve in curves:
-        below = sums[-1].readings if sums else [(0.0, 0.0)] * len(curve.readings)
-        tops = [
-            (place, None if value is None or base is None else value + base)
-            for (place, value), (_place, base) in zip(curve.readings, below)
-        ]
-        sums.append(curve._replace(readings=tops))
-    return sums
-
-
 def _labels(figure: Figure) -> Iterator[tuple[str, str, Point, float]]:
     """Name, style, end of the curve, and height of the label; none over another."""
     ends: list[tuple[Point, Curve]] = []
-    below = 0.0
-    for curve in _sums(figure.curves) if figure.stacked else figure.curves:
+    for curve in figure.curves:
         readings = [(place, value) for place, value in curve.readings if value is not None]
         if readings:
             place, value = readings[-1]
-            y = figure.y((value + below) / 2 if figure.stacked else value)
-            ends.append(((figure.x(place) if figure.points else figure.right, y), curve))
-            below = value
-    if figure.stacked:
-        ends.reverse()  # layers without height keep their order, the uppermost first
+            x = figure.x(place) if figure.points else figure.right
+            ends.append(((x, figure.y(value)), curve))
     ends.sort(key=lambda label: label[0][1])
     for (end, curve), height in zip(ends, apart([y for (_x, y), _curve in ends])):
         long = len(curve.name) > _LONGEST_LABEL
@@ -323,19 +284,6 @@ def apart(places: Sequence[float]) -> list[float]:
     return up[::-1]
 
 
-def runs(readings: Iterable[Reading], breaks: Sequence[float] = ()) -> list[list[Point]]:
-    """Stretches of values; None ends one, and so does a place of ``breaks``."""
-    stops = sorted(breaks)
-    parts = groupby(
-        readings, key=lambda reading: (reading[1] is None, bisect_left(stops, reading[0]))
-    )
-    return [
-        [(place, value) for place, value in part if value is not None]
-        for (unknown, _stop), part in parts
-        if not unknown
-    ]
-
-
 def line(points: Sequence[Point]) -> str:
     """Path through points, in relative steps; each begins where the last one was drawn."""
     corners = [(round(10 * x), round(10 * y)) for x, y in points]
@@ -344,11 +292,3 @@ def line(points: Sequence[Point]) -> str:
         for (last_x, last_y), (x, y) in zip(corners, corners[1:])
     ]
     return f"M{corners[0][0] / 10:g} {corners[0][1] / 10:g}{''.join(steps)}"
-
-
-def area(edge: Sequence[Point]) -> str:
-    """Closed path from an upper edge to the floor; under a single point it is a narrow bar."""
-    if len(edge) == 1:
-        ((x, y),) = edge
-        edge = [(x - 2, y), (x + 2, y)]
-    return f"{line(edge)}V{FLOOR:g}H{edge[0][0]:.1f}z"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Callable, Optional
 
 from sharectl.report.scale import short, ticks_up_to
-from sharectl.report.svg import LINES, PLOT_WIDTH, Curve, Figure, Reading, described, drawings
+from sharectl.report.svg import LINES, PLOT_WIDTH, Curve, Figure, Reading, described, drawing
 from sharectl.report.svg import page as html
 from sharectl.times import DAY_SECONDS
 from sharectl_lab.pages.simulation import Simulation, days_of, tables_of, verdict
@@ -64,7 +64,7 @@ def _sections(simulation: Simulation) -> Iterator[_Section]:
     if price is not None:
         words = "Down is better, and left is cheaper. A point is a strategy, the mean over seeds; "
         words += "the lines through it are the standard deviation."
-        yield "price", "Shortfall against idle cores", words, drawings([price])
+        yield "price", "Shortfall against idle cores", words, [drawing(price)]
     firsts = [row.outcomes[0] for row in simulation.rows if row.outcomes[0].times]
     if not firsts:
         return
@@ -94,11 +94,11 @@ def _sections(simulation: Simulation) -> Iterator[_Section]:
 
     total = figure("shortfall", "", "Shortfall, HS06 over days", missing_hs06)
     words = f"Power that is due and not used. {seed}{few}"
-    yield "shortfall", "Shortfall over time", words, drawings([total])
+    yield "shortfall", "Shortfall over time", words, [drawing(total)]
     shown = []
     for place, name in enumerate(simulation.groups, start=1):
         power = partial(_power, name)
-        shown += drawings([figure(f"g{place}", name, f"{name}, HS06 over days", power)])
+        shown.append(drawing(figure(f"g{place}", name, f"{name}, HS06 over days", power)))
     yield "groups", "Groups over time", f"Power that each group uses. {seed}{few}", shown
 
 

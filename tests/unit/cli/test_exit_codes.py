@@ -24,7 +24,6 @@ ABSENT = (
     ("explain", "group", "cms", "--cycle", "77"),
     ("explain", "group", "cms", "--cycle", "2001-01-01"),
     ("report", "-o", "{folder}/page", *EMPTY_PERIOD),
-    ("ledger", "export", *EMPTY_PERIOD),
     ("ledger", "export", "-o", "{folder}/out.csv", *EMPTY_PERIOD),
 )
 
