@@ -378,10 +378,6 @@ def _knows_nothing(answered: CollectorAnswer) -> str:
     return f"it knows no {unknown}; {remedy}"
 
 
-_OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlReason")
-"""Attributes that slots have by the snippet alone: the first one, or what its job publishes."""
-
-
 class NodeRow(NamedTuple):
     """A node of the list."""
 
@@ -415,17 +411,18 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
         by_machine = _by_machine(ads)
         for node in nodes:
             slot_ads = by_machine[node.machine]
-            codes = [node_ads.code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
-            code = next(filter(None, codes), None)
-            versions = (text(evaluated(ad, "t1_SharectlVersion")) for ad in slot_ads)
+            stale_seconds = access.nodes.job_ctl_stale_seconds
+            facts = [node_ads.facts_of(ad, now, stale_seconds) for ad in slot_ads]
+            code = next((slot.code for slot in facts if slot.code), None)
+            version = next((slot.version for slot in facts if slot.version), None)
             rows.append(
                 NodeRow(
                     node=node.name,
                     machine=node.machine,
                     controlled=node.controlled,
                     reserved=node.reserved,
-                    snippet=any(name in ad for ad in slot_ads for name in _OF_THE_SNIPPET),
-                    version=version_of(next(filter(None, versions), None)) if code else None,
+                    snippet=bool(code) or any(slot.has_snippet for slot in facts),
+                    version=version_of(version) if code else None,
                     job_ctl=code,
                     target=_target(node.name, slot_ads, now),
                     reason=_reason(node, never.get(node.name), code),
