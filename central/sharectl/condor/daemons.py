@@ -46,8 +46,6 @@ UNKNOWN_USER = "unauthenticated@unmapped"
 STRANGER = "it does not know this user by any method that both have"
 _MOST_NAME_CHARACTERS = 255
 """Part of a daemon's name that names it in messages and metrics."""
-_FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
-"""Releases, of a series each, from which HTCondor binds FS to the connection and demands it."""
 UNSET = ("", "none", "not defined")
 """Answers of a running daemon, lower case, for a macro that is not set."""
 _MOST_CHARACTERS = 65_536
@@ -295,7 +293,7 @@ def why_silent(written: str, daemon: str, error: Exception) -> str:
     place, more = f"{host}:{port}", match["more"] or ""
     try:
         with socket.create_connection((host, port), _CONNECT_SECONDS) as connection:
-            ip, own_ip = connection.getpeername()[0], connection.getsockname()[0]
+            ip = connection.getpeername()[0]
     except (socket.gaierror, UnicodeError, OverflowError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         return f"no such host: {host} ({reason}); correct the name, or DNS or /etc/hosts here"
@@ -306,18 +304,17 @@ def why_silent(written: str, daemon: str, error: Exception) -> str:
         fact = f"no connection to {place}: {problem.strerror or problem}"
         return f"{fact}; see whether that machine is up, and for a firewall between"
     location = {"MyAddress": f"<{f'[{ip}]' if ':' in ip else ip}:{port}{more}>"}
-    return _refused(location, daemon, is_local=ip == own_ip) or words(error)
+    return _refused(location, daemon) or words(error)
 
 
-def _refused(location: Location, daemon: str, *, is_local: bool) -> Optional[str]:
+def _refused(location: Location, daemon: str) -> Optional[str]:
     """Reason why READ is denied to this process, or not answered; None if it is allowed."""
     if identity(location, "READ") is not None:
         return None
     # Everybody who can authenticate, or need not, may do nothing.
     name, method = identity(location, "DC_NOP") or (UNKNOWN_USER, "")
     if name == UNKNOWN_USER:
-        old = f" (FS fails with HTCondor before {_FS_BOUND_SINCE})" if is_local else ""
-        fact = f"{STRANGER}{old}, or {daemon} does not run there, or hangs"
+        fact = f"{STRANGER}, or {daemon} does not run there, or hangs"
         return f"{fact}; {token_remedy(daemon, param('UID_DOMAIN'))}, or see its log there"
     return (
         f"READ is denied to {name} (by {method}): write {daemon}.ALLOW_READ = "

@@ -44,6 +44,10 @@ from sharectl.words import printable
 
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
+_KNOWS_NOTHING = (
+    "it knows no execute point, or no schedd; see condor_status -any, or wait for their next "
+    "updates if it has just started"
+)
 MOST_OTHERS = 10
 """Parts of `OTHER` that a snapshot names: users can write any number of them."""
 
@@ -230,7 +234,7 @@ class CondorPool:
             return Snapshot(now, (), (), (), (answer.source,))
         if not (answered.nodes and answered.schedds):
             # It has just started, or its updates are refused: what it does not know is not zero.
-            source = replace(answer.source, problem=_knows_nothing(answered))
+            source = replace(answer.source, problem=_KNOWS_NOTHING)
             return Snapshot(now, (), (), (), (source,))
         jobs, sources, trial, requests = self._ask_schedds(answered)
         elsewhere = requests.closed(kind for schedd in jobs for kind in schedd.counted)
@@ -369,13 +373,6 @@ def node_names(machines: Iterable[str]) -> dict[str, str]:
     short = {machine: machine.partition(".")[0] for machine in machines}
     shared = Counter(short.values())
     return {machine: machine if shared[name] > 1 else name for machine, name in short.items()}
-
-
-def _knows_nothing(answered: CollectorAnswer) -> str:
-    kinds = (("execute point", answered.nodes), ("schedd", answered.schedds))
-    unknown = " and no ".join(kind for kind, ads in kinds if not ads)
-    remedy = "see condor_status -any, or wait for their next updates if it has just started"
-    return f"it knows no {unknown}; {remedy}"
 
 
 class NodeRow(NamedTuple):
