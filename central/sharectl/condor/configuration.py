@@ -311,12 +311,10 @@ class Configuration:
 
 def source_of(directory: Optional[Path]) -> ConfigSource:
     """Folder of snippets, or the configuration of this machine; raises InputError."""
-    if directory is not None and directory.is_file():
-        raise InputError([f"{directory}: this is a file; name its folder, {directory.parent}"])
-    if directory is not None and not directory.is_dir():
-        problem = f"{directory}: no such folder; name one with HTCondor configuration files"
-        raise InputError([problem])
     if directory is not None:
+        if not directory.is_dir():
+            problem = f"{directory}: no folder; name one with HTCondor configuration files"
+            raise InputError([problem])
         return ConfigSource(directory)
     named = os.environ.get("CONDOR_CONFIG")
     candidates = [named] if named else _INSTALLED

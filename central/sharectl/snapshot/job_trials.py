@@ -27,7 +27,7 @@ from sharectl.condor.ad_rows import AdRow, long_of, names_reached, row_of
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, is_momentary, moments
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.expressions import alternatives, words_of_text
+from sharectl.condor.expressions import alternatives, conjunction, words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind
 from sharectl.snapshot.closed_nodes import Refusals, Slots, WaitingJob, by_machine
 from sharectl.snapshot.schedd_jobs import JobKind, JobShape, Shapes
@@ -327,15 +327,12 @@ class Machines:
             aged = is_on_time and not self._moments.isdisjoint(reached)
             if aged or not self._momentary.isdisjoint(reached):
                 continue
-            parts[DUE if is_on_time else WANTS].append(f"({clause})")
+            parts[DUE if is_on_time else WANTS].append(clause)
             if is_on_time:  # no time brings an attribute that it lacks
                 ways = (f"({way}) isnt undefined" for way in alternatives(clause))
-                parts[WANTS].append(f"({' || '.join(ways)})")
-        return ad_of_long(long_of({**job.row, **_joined(parts)}))
-
-
-def _joined(parts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    return {name: " && ".join(part) or "true" for name, part in parts.items()}
+                parts[WANTS].append(" || ".join(ways))
+        joined = {name: conjunction(part) for name, part in parts.items()}
+        return ad_of_long(long_of({**job.row, **joined}))
 
 
 @lru_cache(maxsize=100_000)
@@ -369,8 +366,9 @@ def policy_of(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
         asks = (clause.of_job or on_time) and not momentary
         if asks and clause.of_slot <= free.keys() and clause.of_job <= of_jobs:
             seen |= clause.of_slot
-            parts[OPEN if on_time else ACCEPTS].append(f"({clause.text})")
-    return {**{name: free[name] for name in seen if name in free}, **_joined(parts)}
+            parts[OPEN if on_time else ACCEPTS].append(clause.text)
+    joined = {name: conjunction(part) for name, part in parts.items()}
+    return {**{name: free[name] for name in seen if name in free}, **joined}
 
 
 def unsure_of(row: AdRow) -> frozenset[str]:

@@ -79,15 +79,15 @@ def read_collector(collector: Any, access: CondorPool, now: int) -> CollectorAns
     ads = slots(collector, projection=["Machine"])
     met = node_ads.met_by(collector, access.nodes)
     itself = daemons.query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
-    machines = machines_of(map(node_ads.machine_of, ads), access, met)
+    names, control = machines_of(map(node_ads.machine_of, ads), access, met)
     nodes: list[Node] = []
     running: list[RunningJobs] = []
     held_cores: Counter[Optional[str]] = Counter()
     most_cores = 1
-    for ads in daemons.slots_in_parts(collector, sorted(machines.names), PROJECTION):
-        nodes += nodes_of(ads, access, machines, now)
+    for ads in daemons.slots_in_parts(collector, sorted(names), PROJECTION):
+        nodes += nodes_of(ads, access, names, control, now)
         for ad in ads:
-            for account, job in _jobs_in(ad, access, machines.names, now):
+            for account, job in _jobs_in(ad, access, names, now):
                 running.append(job)
                 held_cores[account] += job.cores
         most_cores = max(most_cores, *(_amount(ad, "TotalSlotCpus") for ad in ads), 1)
@@ -111,26 +111,22 @@ def started_at(ad: Any) -> int:
     return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
 
 
-class PoolMachines(NamedTuple):
-    """All machines of a pool, by host name."""
-
-    names: Mapping[str, str]
-    """Host name -> name of the node."""
-    control: node_ads.InControl
-
-
-def machines_of(machines: Iterable[str], access: CondorPool, met: node_ads.Met) -> PoolMachines:
-    """PoolMachines of these host names; ``met`` are those that meet each constraint."""
+def machines_of(
+    machines: Iterable[str], access: CondorPool, met: node_ads.Met
+) -> tuple[dict[str, str], node_ads.InControl]:
+    """Names of nodes by host name, and nodes under control; ``met`` meet each constraint."""
     names = node_names(filter(None, machines))
-    control = node_ads.in_control(access.nodes, names, met, observes=access.observes)
-    return PoolMachines(names, control)
+    return names, node_ads.in_control(access.nodes, names, met, observes=access.observes)
 
 
 def nodes_of(
-    ads: Iterable[Any], access: CondorPool, machines: PoolMachines, now: int
+    ads: Iterable[Any],
+    access: CondorPool,
+    names: Mapping[str, str],
+    control: node_ads.InControl,
+    now: int,
 ) -> tuple[Node, ...]:
     """Execute points that have these slots, by host name; those of other machines are left out."""
-    names, control = machines
     nodes = []
     for machine, slot_ads in sorted(_by_machine(ads).items()):
         if machine not in names:
@@ -400,10 +396,10 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
     """Row of each node that a collector of the bindings knows, by name."""
     met = node_ads.met_by(collector, access.nodes)
     ads = slots(collector, projection=["Machine"])
-    machines = machines_of(map(node_ads.machine_of, ads), access, met)
+    names, control = machines_of(map(node_ads.machine_of, ads), access, met)
     rows: list[NodeRow] = []
-    for ads in daemons.slots_in_parts(collector, sorted(machines.names), PROJECTION):
-        nodes = nodes_of(ads, access, machines, now)
+    for ads in daemons.slots_in_parts(collector, sorted(names), PROJECTION):
+        nodes = nodes_of(ads, access, names, control, now)
         never = never_steered({n.name: NodeCores(n) for n in nodes}, access.nodes.controlled)
         by_machine = _by_machine(ads)
         for node in nodes:
