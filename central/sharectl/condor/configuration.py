@@ -347,8 +347,7 @@ def read_text(
     """A snippet, or a whole configuration as ``condor_config_val -dump -verbose`` prints it.
 
     ``name`` is the path of the file, or another name for people. Raises InputError if it runs a
-    command, because it may come from anybody, and UnreadableConfigurationError if HTCondor refuses
-    it.
+    command, because anybody may have written it, and UnreadableConfigurationError.
     """
     if any(_DUMP.match(line) for line in content.splitlines()[:5]):
         return _read_dump(name, content, macros, process)

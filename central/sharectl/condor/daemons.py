@@ -1,8 +1,7 @@
 """Ways to HTCondor's daemons: their objects, questions with a deadline, why one is silent.
 
-The bindings hold Python's global lock during a query and know no deadline. So every question runs
-in a child (`sharectl.condor.deadline`). Functions that take or return objects of the bindings are
-for the child.
+Every question runs in a child (`sharectl.condor.deadline`). Functions that take or return objects
+of the bindings are for the child.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import fsum, isnan
 from typing import Any, NamedTuple, Optional
 
@@ -23,8 +22,7 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 # ---- cycles
 
 
-@dataclass(frozen=True)
-class Cycle:
+class Cycle(NamedTuple):
     """A negotiation cycle that has ended."""
 
     duration_seconds: float
@@ -88,8 +86,7 @@ class GroupWeight(NamedTuple):
     """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS) or ``regroup`` (GROUP_AUTOREGROUP)."""
 
 
-@dataclass(frozen=True)
-class Quota:
+class Quota(NamedTuple):
     """Configured quota of a group."""
 
     value: float
@@ -162,9 +159,7 @@ def groups_of_knobs(
 
     ``name`` stands for the knobs in errors; dynamic quotas are shares of ``pool_weight``, the sum
     of the weights of all slots, None if not known. The negotiator reads no knob of a group that is
-    not in GROUP_NAMES, and ends on invalid ones.
-
-    Raises InputError if a value is invalid, or no quota is set.
+    not in GROUP_NAMES, and ends on invalid ones. Raises InputError on these, or if no quota is set.
     """
     names = names_of(knobs)
     by: dict[tuple[str, str], str] = {}

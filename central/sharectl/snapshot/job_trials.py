@@ -222,10 +222,7 @@ def _closed(
     kinds: Mapping[Kind, Sequence[int]],
     budgets: accounts.UserBudgets,
 ) -> tuple[Closed, bool]:
-    """Machines that are closed to all jobs of a kind, if all of them could be tried.
-
-    Also True if the time was not enough for all kinds.
-    """
+    """Machines closed to all jobs of a kind, if all could be tried; True if kinds are left out."""
     refused: dict[Kind, Refusals] = {}
     ends = time.process_time() + CLOSED_SECONDS
     # In the order of their jobs: kinds of costly jobs come last.
@@ -346,9 +343,8 @@ def stepped(name: str, text: str) -> str:
 def policy_of(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
     """`ACCEPTS` and `OPEN` of a slot, and what they see of it when nothing runs there.
 
-    They are its clauses that ask something of jobs and last, and those on time. A clause that looks
-    at an attribute that the slot lacks is left out: the slot may lack it for a moment. So is one on
-    an attribute that is not ``of_jobs``, which are those that jobs tell, in lower case.
+    They are its clauses that ask something of jobs and last, and those on time; none that looks at
+    an attribute that the slot lacks, maybe for a moment, or that is not ``of_jobs`` (lower case).
     """
     free, unsure = ad_rows.emptied(row), unsure_of(row)
     aged = moments(free)
