@@ -71,7 +71,7 @@ class Slots:
         """Machines of which all slots are closed to a job, and to ``others`` if they are given."""
         refused: Refusals = {}
         admitting: set[str] = set()
-        for slots in self.distinct_for(job):
+        for slots in self._kinds.of(self._kinds.reached(job.looks_at)):
             if others is None or not slots.machines.isdisjoint(others):
                 clause = self._refusal(job, slots)
                 if clause is None:
@@ -80,10 +80,6 @@ class Slots:
                     refused.update(dict.fromkeys(slots.machines, clause))
         closed = refused if others is None else others
         return {machine: closed[machine] for machine in closed.keys() - admitting}
-
-    def distinct_for(self, job: WaitingJob) -> list[SlotGroup]:
-        """Kinds of slots that a job can tell apart."""
-        return self._kinds.of(self._kinds.reached(job.looks_at))
 
     def _refusal(self, job: WaitingJob, slots: SlotGroup) -> Optional[str]:
         """First clause that keeps a job out of slots; None if it may start there, or in doubt."""
@@ -112,10 +108,8 @@ def by_machine(refused: Mapping[Kind, Refusals]) -> dict[str, tuple[ClosedTo, ..
 def _closed_to(rows: Iterable[tuple[Kind, str]]) -> tuple[ClosedTo, ...]:
     sizes: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for (group, cores), clause in rows:
-        sizes[group, clause].append(cores)
-    return tuple(
-        ClosedTo(group, tuple(cores), _shown(clause)) for (group, clause), cores in sizes.items()
-    )
+        sizes[group, " ".join(clause.split())[:MAX_CLAUSE]].append(cores)
+    return tuple(ClosedTo(group, tuple(cores), clause) for (group, clause), cores in sizes.items())
 
 
 def _as_it_is(row: AdRow) -> dict[str, str]:
@@ -137,8 +131,3 @@ def _as_it_is(row: AdRow) -> dict[str, str]:
 def _counts(slots: Collection[str], words: Iterable[str]) -> bool:
     """True if a clause that looks at these attributes of slots asks for more than resources."""
     return not (slots and _RESOURCES.issuperset(slots)) and _NOT_HERE.isdisjoint(words)
-
-
-def _shown(clause: str) -> str:
-    text = " ".join(clause.split())
-    return text if len(text) <= MAX_CLAUSE else f"{text[: MAX_CLAUSE - 1]}…"
