@@ -259,13 +259,13 @@ def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
     look = slots({})
     long = JobShape(JobKind("cms", 8, 0), 3, "ap#1.0", None)
     for value, problem, words in (
-        (Shapes((long,), complete=True, attributes=TOLD), None, "1 kinds of pending jobs could"),
-        (Shapes((), complete=False, attributes=None), None, "a schedd has more than"),
-        (None, "no answer", "not all pending jobs were tried on the nodes (schedd ap: no"),
+        (Shapes((long,), complete=True, attributes=TOLD), None, "(they are too many, or have"),
+        (Shapes((), complete=False, attributes=None), None, "(they are too many, or have"),
+        (None, "no answer", "(schedd ap: no answer)"),
     ):
         done = tried(look, [answer(value, problem)])
         assert done.unplaceable == ()
-        assert str(done.untried).startswith(words)
+        assert words in str(done.untried)
 
 
 ATTRIBUTES = ("Requirements", "RequestCpus", "RequestMemory", "RequestDisk")

@@ -350,9 +350,7 @@ def leftovers(subject: PoolSubject) -> Iterator[Finding]:
 def to_ask(slots: Sequence[SlotLook]) -> list[DaemonLook]:
     """Execute points to ask for their knobs: with the snippet, of different kinds first."""
     slots = [slot for slot in slots if slot.has_snippet]
-    kinds = {
-        (slot.daemon.version, slot.missing, slot.stale_seconds, slot.code): slot for slot in slots
-    }
+    kinds = {(slot.daemon.version, slot.missing, slot.code): slot for slot in slots}
     chosen = {slot.machine: slot.daemon for slot in (*kinds.values(), *slots)}
     return list(chosen.values())[:MOST_ASKED]
 

@@ -134,7 +134,7 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "last_cycle": cycle or None,
         "published": published,
         "nodes": nodes,
-        "blocks": blocks_data(stands, nodes.get("idle_cores", {}), config.control.give_up, now),
+        "blocks": blocks_data(stands, config.control.give_up, now),
     }
     problems = {
         "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
@@ -160,12 +160,10 @@ def _awaited(
     ]
     ways = {place["way"] for place in valid if place["targets"]}
     since = {stood.target.node.lower(): stood.since + late for stood in state.standing_at(now)}
-    free = (block.node for block in state.blocks.open if block.free_since is not None)
     return Awaited(
         valid=bool(valid),
         file_since=min(since.values(), default=0) if "file" in ways else None,
         ads_since=since if "collector" in ways else {},
-        free_nodes=frozenset(free),
     )
 
 

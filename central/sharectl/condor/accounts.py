@@ -132,19 +132,15 @@ def charged(ads: Iterable[Any]) -> list[Any]:
     """
     every = list(ads)
     same: defaultdict[tuple[str, _Seen], list[Any]] = defaultdict(list)
-    users_of: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    users_of: defaultdict[str, set[str]] = defaultdict(set)
     for ad in every:
         account = ad.get(ACCOUNT)
         text = "" if account is None or isinstance(account, str) else str(account)
         seen = _seen(text, ad) if 0 < len(text) <= MOST_CHARACTERS else None
         if seen is not None:
             same[text, seen].append(ad)
-            users_of[text][ad.get("User")] += 1
-
-    def rank(text: str) -> tuple[int, int, str]:
-        return -len(users_of[text]), -sum(users_of[text].values()), text
-
-    first = sorted(users_of, key=rank)[:MOST_EXPRESSIONS]
+            users_of[text].add(ad.get("User"))
+    first = sorted(users_of, key=lambda text: (-len(users_of[text]), text))[:MOST_EXPRESSIONS]
     groups = [ads for text in first for (of, _), ads in same.items() if of == text]
     if groups:
         # Without a user each has a budget.

@@ -21,7 +21,7 @@ from sharectl.condor.ad_rows import (
     seen_by,
 )
 from sharectl.condor.ads import ad_of_long, expression, is_true, value_of, whole
-from sharectl.condor.expressions import with_clock, words_of_text
+from sharectl.condor.expressions import conjunction, with_clock, words_of_text
 from sharectl.times import DAY_SECONDS
 
 CLOCK = "sharectl_clock"
@@ -51,10 +51,10 @@ _MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
 
 
 @lru_cache(maxsize=10_000)
-def clocked_text(text: str) -> str:
-    """Expression of a clocked ad that stands for ``text``."""
+def clocked_text(text: str, clock: str = CLOCK) -> str:
+    """Expression that stands for ``text`` in an ad with the time in the attribute ``clock``."""
     literal = "time" not in text.lower() or LITERAL.fullmatch(text)
-    return text if literal else with_clock(text, f"MY.{CLOCK}")
+    return text if literal else with_clock(text, f"MY.{clock}")
 
 
 def clocked(row: AdRow, now: int) -> dict[str, str]:
@@ -108,9 +108,7 @@ def first_true(
     each time that the job names. None if these find no such second.
     """
     ads = [ad_of_long(long_of(row)) for row in (job, slot)]
-    trees = [
-        expression(" && ".join(f"({clause})" for clause in of_ad) or "true") for of_ad in clauses
-    ]
+    trees = [expression(conjunction(of_ad)) for of_ad in clauses]
 
     def holds(at: int) -> bool:
         for ad in ads:

@@ -311,12 +311,10 @@ class Configuration:
 
 def source_of(directory: Optional[Path]) -> ConfigSource:
     """Folder of snippets, or the configuration of this machine; raises InputError."""
-    if directory is not None and directory.is_file():
-        raise InputError([f"{directory}: this is a file; name its folder, {directory.parent}"])
-    if directory is not None and not directory.is_dir():
-        problem = f"{directory}: no such folder; name one with HTCondor configuration files"
-        raise InputError([problem])
     if directory is not None:
+        if not directory.is_dir():
+            problem = f"{directory}: no folder; name one with HTCondor configuration files"
+            raise InputError([problem])
         return ConfigSource(directory)
     named = os.environ.get("CONDOR_CONFIG")
     candidates = [named] if named else _INSTALLED
@@ -349,8 +347,7 @@ def read_text(
     """A snippet, or a whole configuration as ``condor_config_val -dump -verbose`` prints it.
 
     ``name`` is the path of the file, or another name for people. Raises InputError if it runs a
-    command, because it may come from anybody, and UnreadableConfigurationError if HTCondor refuses
-    it.
+    command, because anybody may have written it, and UnreadableConfigurationError.
     """
     if any(_DUMP.match(line) for line in content.splitlines()[:5]):
         return _read_dump(name, content, macros, process)

@@ -1,16 +1,13 @@
 """Ways to HTCondor's daemons: their objects, questions with a deadline, why one is silent.
 
-The bindings hold Python's global lock during a query and know no deadline. So every question runs
-in a child (`sharectl.condor.deadline`). Functions that take or return objects of the bindings are
-for the child.
+Every question runs in a child (`sharectl.condor.deadline`). Functions that take or return objects
+of the bindings are for the child.
 """
 
 from __future__ import annotations
 
 import re
 import socket
-import struct
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -48,8 +45,6 @@ UNKNOWN_USER = "unauthenticated@unmapped"
 STRANGER = "it does not know this user by any method that both have"
 _MOST_NAME_CHARACTERS = 255
 """Part of a daemon's name that names it in messages and metrics."""
-_FS_BOUND_SINCE = "24.0.22, 24.12.22, 25.0.12 or 25.11.1"
-"""Releases, of a series each, from which HTCondor binds FS to the connection and demands it."""
 UNSET = ("", "none", "not defined")
 """Answers of a running daemon, lower case, for a macro that is not set."""
 _MOST_CHARACTERS = 65_536
@@ -59,6 +54,12 @@ _OWN_PREFIX = re.compile(r"NEGOTIATOR\w*\.", re.IGNORECASE)
 _PART_MACHINES = 1000
 _MOST_FACTORIES = 2000
 """Clusters of a schedd of which jobs that are not materialised are counted."""
+_COLLECTOR_PORT = 9618
+_CONNECT_SECONDS = 3.0
+_ADDRESS = re.compile(
+    r"<?(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:?<>\s,]+))(?::(?P<port>\d{1,5}))?"
+    r"(?P<more>\?[^>]*)?>?(?=[,\s]|$)"
+)
 
 
 def collector_question(
@@ -97,7 +98,7 @@ def collector_answer(
     if problem is None:
         return answer
     at = address or param("COLLECTOR_HOST")
-    # A stranger has its remedy: the collector answered at this address.
+    # A stranger has its remedy: something answered at this address.
     place = "; see pool.collector in the configuration, or CONDOR_CONFIG"
     problem = f"{f'{at}: ' if at else ''}{problem}{'' if STRANGER in problem else place}"
     return answer._replace(source=replace(answer.source, problem=problem))
@@ -291,8 +292,7 @@ def why_silent(written: str, daemon: str, error: Exception) -> str:
     place, more = f"{host}:{port}", match["more"] or ""
     try:
         with socket.create_connection((host, port), _CONNECT_SECONDS) as connection:
-            ip, own_ip = connection.getpeername()[0], connection.getsockname()[0]
-            fault = _fault(connection, more)
+            ip = connection.getpeername()[0]
     except (socket.gaierror, UnicodeError, OverflowError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         return f"no such host: {host} ({reason}); correct the name, or DNS or /etc/hosts here"
@@ -302,85 +302,21 @@ def why_silent(written: str, daemon: str, error: Exception) -> str:
     except OSError as problem:
         fact = f"no connection to {place}: {problem.strerror or problem}"
         return f"{fact}; see whether that machine is up, and for a firewall between"
-    if fault:
-        return fault.format(place=place, daemon=daemon)
     location = {"MyAddress": f"<{f'[{ip}]' if ':' in ip else ip}:{port}{more}>"}
-    return _refused(location, daemon, is_local=ip == own_ip) or words(error)
+    return _refused(location, daemon) or words(error)
 
 
-def _refused(location: Location, daemon: str, *, is_local: bool) -> Optional[str]:
-    """Reason why READ is denied to this process; None if it is not."""
+def _refused(location: Location, daemon: str) -> Optional[str]:
+    """Reason why READ is denied to this process, or not answered; None if it is allowed."""
     if identity(location, "READ") is not None:
         return None
     # Everybody who can authenticate, or need not, may do nothing.
     name, method = identity(location, "DC_NOP") or (UNKNOWN_USER, "")
     if name == UNKNOWN_USER:
-        old = f" (FS fails with HTCondor before {_FS_BOUND_SINCE})" if is_local else ""
-        return f"{STRANGER}{old}; {token_remedy(daemon, param('UID_DOMAIN'))}"
+        fact = f"{STRANGER}, or {daemon} does not run there, or hangs"
+        return f"{fact}; {token_remedy(daemon, param('UID_DOMAIN'))}, or see its log there"
     return (
         f"READ is denied to {name} (by {method}): write {daemon}.ALLOW_READ = "
         f"$({daemon}.ALLOW_READ) {name} there, see "
         "that no DENY_READ names it, and condor_reconfig"
     )
-
-
-# ---- connections, without the library, which says "Failed communication" of all faults
-
-_COLLECTOR_PORT = 9618
-_CONNECT_SECONDS = 3.0
-HAND_ON_SECONDS = 1.0
-"""shared_port has closed a connection by then that it cannot hand on."""
-_BUSY_SECONDS = 5.0
-"""A daemon that works has looked at a command by then."""
-
-_ADDRESS = re.compile(
-    r"<?(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:?<>\s,]+))(?::(?P<port>\d{1,5}))?"
-    r"(?P<more>\?[^>]*)?>?(?=[,\s]|$)"
-)
-_ENDPOINT = re.compile(r"[?&]sock=([^&>]+)")
-_SHARED_PORT_CONNECT, _DC_AUTHENTICATE = 75, 60010
-"""Commands of HTCondor's protocol: hand on this connection; a command with security follows."""
-
-
-def _fault(connection: socket.socket, more: str) -> str:
-    """Fault of the listener at an invalid command that is sent in two parts; empty without one.
-
-    A daemon waits for the second part, and ends the connection after it. shared_port hands the
-    connection on after the first part, or closes it if nobody takes it.
-    """
-    half = struct.pack(">q", _DC_AUTHENTICATE)
-    first, second = struct.pack(">BI", 1, 2 * len(half)) + half, bytes(len(half))
-    if name := _ENDPOINT.search(more):
-        # Name of the daemon, of this client (none), seconds to hand it on, no further arguments.
-        request = struct.pack(">q", _SHARED_PORT_CONNECT) + name[1].encode() + b"\0\0"
-        request += struct.pack(">qq", int(_BUSY_SECONDS), 0)
-        first = struct.pack(">BI", 1, len(request)) + request + first
-    if _closes(connection, first, HAND_ON_SECONDS):
-        return (
-            "shared_port answers at {place}, and {daemon} behind it does not: it does not run "
-            "there, or has just started; see its log and MasterLog there"
-        )
-    if not _closes(connection, second, _BUSY_SECONDS):
-        return (
-            "{place} takes a command and does not answer: {daemon} is busy or hangs; see its log "
-            "there"
-        )
-    return ""
-
-
-def _closes(connection: socket.socket, part: bytes, patience_seconds: float) -> bool:
-    """Send a part of a command; True if the other end closes the connection then."""
-    end = time.monotonic() + patience_seconds
-    connection.settimeout(patience_seconds)
-    try:
-        connection.sendall(part)
-        while connection.recv(4096):
-            left_seconds = end - time.monotonic()
-            if left_seconds <= 0:  # it sends without end
-                return False
-            connection.settimeout(left_seconds)
-    except socket.timeout:
-        return False
-    except ConnectionError:
-        pass
-    return True

@@ -86,19 +86,12 @@ def end_with(parent: int) -> None:
         os._exit(1)
 
 
-def end_marked(mark: str) -> list[str]:
-    """Kill all processes that began with ``mark``, a ``NAME=value``, in their environment.
-
-    Returns their commands.
-    """
-    commands: list[str] = []
+def end_marked(mark: str) -> None:
+    """Kill all processes that began with ``mark``, a ``NAME=value``, in their environment."""
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if mark.encode() in (process / "environ").read_bytes().split(b"\0"):
-                command = (process / "cmdline").read_bytes().split(b"\0")
                 os.kill(int(process.name), signal.SIGKILL)
-                commands.append(" ".join(os.fsdecode(b" ".join(command)).split()))
-    return commands
 
 
 def limit_memory(more_bytes: int) -> None:

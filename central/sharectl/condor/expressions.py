@@ -6,7 +6,7 @@ Text in, names out: whether a clause is true is for HTCondor's own library to sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Callable, NamedTuple, Optional
 
@@ -143,6 +143,11 @@ def alternatives(expression: str) -> tuple[str, ...]:
     """Expressions of which one has to be true; ``expression`` itself if it is no disjunction."""
     parts = _parts(expression, "||")
     return parts if len(parts) <= _MAX_ALTERNATIVES else (_bare(expression),)
+
+
+def conjunction(clauses: Iterable[str]) -> str:
+    """Expression that is true if all ``clauses`` are."""
+    return " && ".join(f"({clause})" for clause in clauses) or "true"
 
 
 def clauses(expression: str, attribute: Callable[[str], Optional[str]]) -> tuple[Clause, ...]:

@@ -48,13 +48,11 @@ class UnreadableConfigurationError(Exception):
 class CondorProcess:
     """The process, as a context manager; it is started again after it died."""
 
-    def __init__(
-        self, configuration: str = DEFAULTS, *, deadline_seconds: float = PROCESS_DEADLINE_SECONDS
-    ) -> None:
+    def __init__(self, *, deadline_seconds: float = PROCESS_DEADLINE_SECONDS) -> None:
         self._deadline_seconds = deadline_seconds
         self._folder = tempfile.TemporaryDirectory(prefix="sharectl-")
         self._root = Path(self._folder.name) / "condor_config"
-        self._root.write_text(configuration, encoding="utf-8")
+        self._root.write_text(DEFAULTS, encoding="utf-8")
         self._errors = Path(self._folder.name) / "errors"
         self._process: Optional[subprocess.Popen[bytes]] = None
 

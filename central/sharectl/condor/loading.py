@@ -8,14 +8,12 @@ configuration ends the process by exit(). A child has a deadline, and its end is
 from __future__ import annotations
 
 import os
-import re
 from contextvars import Context
 from functools import cache, partial
 from typing import Any, Optional
 
 from sharectl.condor.deadline import MARK, Question, ask_all, end_marked
 from sharectl.errors import ConfigError
-from sharectl.words import printable
 
 LOAD_SECONDS = 30
 """Honest commands of a configuration take some seconds; monitors give up after 60."""
@@ -23,8 +21,10 @@ EXPANDED = ("COLLECTOR_HOST", "SCHEDD_HOST", "UID_DOMAIN")
 """Macros that are expanded outside of children: where they form a circle, that takes for ever."""
 _MOST_BYTES = 2**16
 """Part of the library's messages that is read."""
-_REMEDY = "correct it, or name another configuration of HTCondor in CONDOR_CONFIG"
-_UNREAD = re.compile(r"Can't read (?:\w+ )?config source (?P<file>.+)")
+_REMEDY = (
+    "correct it, give this user the right to read it, or name another configuration of HTCondor in "
+    "CONDOR_CONFIG"
+)
 
 
 def library() -> Any:
@@ -56,9 +56,14 @@ def _problem() -> Optional[str]:
     if answer.source.problem is None:
         absent = "HTCondor finds no such file, or it is a folder"
         return None if answer.value else f"{_configuration()}: {absent}; {_REMEDY}, or unset that"
-    commands = end_marked(mark)
+    end_marked(mark)
     if answer.source.seconds >= LOAD_SECONDS:
-        return _silence(commands)
+        return (
+            f"{_configuration()}: HTCondor has not read it within {LOAD_SECONDS} s: a pipe, a file "
+            "system that does not answer, a command that does not end, or macros in a circle are "
+            "in it; `strace -f condor_config_val -dump` shows where it waits; "
+            f"{_REMEDY}"
+        )
     return _fault(printed, answer.source.problem)
 
 
@@ -76,16 +81,6 @@ def _configuration() -> str:
     return os.environ.get("CONDOR_CONFIG", "/etc/condor/condor_config") or "CONDOR_CONFIG is empty"
 
 
-def _silence(commands: list[str]) -> str:
-    waits = f" in `{printable(commands[0], 200)}`" if commands else ""
-    return (
-        f"{_configuration()}: HTCondor has not read it within {LOAD_SECONDS} s{waits}: a "
-        "pipe, a file system that does not answer, a command that does not end, or macros "
-        "in a circle are in it; `strace -f condor_config_val -dump` shows where it waits; "
-        f"{_REMEDY}"
-    )
-
-
 def _fault(printed: str, end: str) -> str:
     """Problem of a library that has ended its process, by what it ``printed``."""
     from sharectl.condor.library import refusal  # for a broken configuration alone
@@ -94,8 +89,4 @@ def _fault(printed: str, end: str) -> str:
     if why is None:
         return f"{_configuration()}: HTCondor's library has ended: {end}; {_REMEDY}"
     reason = str(why).removeprefix("ERROR: ")
-    unread = _UNREAD.match(reason)
-    access = [os.access(unread["file"], kind) for kind in (os.F_OK, os.R_OK)] if unread else []
-    readable = "give this user the right to read it, or " if access == [True, False] else ""
-    remedy = f"{readable}{_REMEDY.removeprefix('correct it, or ') if readable else _REMEDY}"
-    return f"{why.place or _configuration()}: HTCondor cannot use it: {reason}; {remedy}"
+    return f"{why.place or _configuration()}: HTCondor cannot use it: {reason}; {_REMEDY}"

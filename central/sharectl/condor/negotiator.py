@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import fsum, isnan
 from typing import Any, NamedTuple, Optional
 
@@ -23,14 +22,11 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 # ---- cycles
 
 
-@dataclass(frozen=True)
-class Cycle:
+class Cycle(NamedTuple):
     """A negotiation cycle that has ended."""
 
     duration_seconds: float
     """Whole seconds, as the negotiator's clock has them."""
-    period_seconds: Optional[float]
-    """From the start of the one before; None if there was none."""
     idle_jobs: Optional[int]
     """Jobs that waited for a slot."""
 
@@ -48,13 +44,12 @@ def cycles_of(ad: Any) -> list[Cycle]:
     """Cycles in a negotiator's ad (NEGOTIATION_CYCLE_STATS_LENGTH of them)."""
     cycles = []
     for index in sorted(int(match[1]) for name in ad if (match := _DURATION.fullmatch(name))):
-        duration, period, idle = (
+        duration, idle = (
             number(evaluated(ad, f"LastNegotiationCycle{name}{index}"), -1.0, most=_MOST_SECONDS)
-            for name in ("Duration", "Period", "NumIdleJobs")
+            for name in ("Duration", "NumIdleJobs")
         )
         if duration >= 0:
-            jobs = int(idle) if idle >= 0 else None
-            cycles.append(Cycle(duration, period if period > 0 else None, jobs))
+            cycles.append(Cycle(duration, int(idle) if idle >= 0 else None))
     return cycles
 
 
@@ -91,8 +86,7 @@ class GroupWeight(NamedTuple):
     """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS) or ``regroup`` (GROUP_AUTOREGROUP)."""
 
 
-@dataclass(frozen=True)
-class Quota:
+class Quota(NamedTuple):
     """Configured quota of a group."""
 
     value: float
@@ -133,13 +127,12 @@ def one_of(negotiators: Sequence[Mapping[str, str]], name: Optional[str]) -> Map
     matching = [ad for ad in negotiators if name is None or ad["Name"].lower() == name.lower()]
     if len(matching) == 1:
         return matching[0]
-    if not negotiators:
-        fact = "the collector knows no negotiator; see condor_status -negotiator"
-        raise PoolUnavailableError(fact)
-    names = ", ".join(sorted(ad["Name"] for ad in negotiators))
+    names = ", ".join(sorted(ad["Name"] for ad in negotiators)) or "none"
     wanted = f"no negotiator {name}" if name else f"{len(negotiators)} negotiators"
-    remedy = "write the name of one as pledges.negotiator.name"
-    raise PoolUnavailableError(f"the collector knows {wanted}, but {names}; {remedy}")
+    raise PoolUnavailableError(
+        f"the collector knows {wanted}: {names}; see condor_status -negotiator, and write the name "
+        "of one as pledges.negotiator.name"
+    )
 
 
 def names_of(knobs: Knobs) -> list[str]:
@@ -166,9 +159,7 @@ def groups_of_knobs(
 
     ``name`` stands for the knobs in errors; dynamic quotas are shares of ``pool_weight``, the sum
     of the weights of all slots, None if not known. The negotiator reads no knob of a group that is
-    not in GROUP_NAMES, and ends on invalid ones.
-
-    Raises InputError if a value is invalid, or no quota is set.
+    not in GROUP_NAMES, and ends on invalid ones. Raises InputError on these, or if no quota is set.
     """
     names = names_of(knobs)
     by: dict[tuple[str, str], str] = {}

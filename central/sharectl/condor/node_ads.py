@@ -275,8 +275,6 @@ class Awaited(NamedTuple):
     """Age of a file with targets, as Unix seconds; None if there is none."""
     ads_since: Mapping[str, int] = {}
     """Node that has a target in a collector -> since when, Unix seconds."""
-    free_nodes: frozenset[str] = frozenset()
-    """Nodes of which the last cycle saw cores stand free under a target."""
 
 
 def look_at_nodes(
@@ -312,10 +310,6 @@ def counts_of(
         if slot.version is not None
     ]
     grace = [slot for slot in facts if slot.in_grace]
-    idle_cores: Counter[str] = Counter()
-    for slot in facts:
-        for name in awaited.free_nodes.intersection((slot.machine, slot.short_name)):
-            idle_cores[name] += slot.free_cores
     refusing = [reason_of(slot) for slot in acting if keeps_away(slot, awaited)]
     return {
         "slots": len(facts),
@@ -330,7 +324,6 @@ def counts_of(
         "refusing": dict(Counter(refusing).most_common()),
         "versions": dict(Counter(version for version, _ in versions).most_common()),
         "node_of_version": dict(reversed(versions)),
-        "idle_cores": dict(idle_cores),
         "idle_grace_cores": sum(slot.free_cores for slot in grace),
     }
 

@@ -56,7 +56,6 @@ MOST_ASKED = 8
 """Execute points that are asked for their knobs."""
 _MOST_NAMES = 50
 """Job transforms and submit requirements of an access point that are read."""
-_STEPS_SECONDS = (node_ads.CLOCKS_DIFFER_SECONDS, 600, 3600, 86_400, 2_592_000)
 GROUP_LISTS = ("JOB_TRANSFORM_NAMES", "SUBMIT_REQUIREMENT_NAMES", "IMMUTABLE_JOB_ATTRS")
 """Knobs of an access point that say who may choose a job's group."""
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
@@ -97,8 +96,6 @@ class SlotLook(NamedTuple):
     undefined: tuple[str, ...]
     """Clauses that the slot does not publish."""
     is_draining: bool
-    stale_seconds: int
-    """t1_JobCtlStaleSeconds; 0 if the slot has none."""
     has_policy: bool
     """True with a consumption policy."""
 
@@ -147,7 +144,6 @@ def look_at_pool(
             missing=missing_clauses(str(ad.get("Start", "")), tuple(clauses)),
             undefined=tuple(name for name in clauses if name not in ad),
             is_draining=slot.is_draining,
-            stale_seconds=whole(evaluated(ad, "t1_JobCtlStaleSeconds"), 0),
             has_policy=_POLICY in ad,
         )
         for ad, slot in zip(ads, facts)
@@ -174,14 +170,10 @@ def missing_clauses(start: str, clauses: tuple[str, ...]) -> tuple[str, ...]:
 def ahead_seconds(collector: Any) -> int:
     """Seconds by which a collector's clock is ahead of this machine's, at least; 0 if few."""
     # Its ad of itself is minutes old, so that the collector compares its clock by a constraint.
+    least = node_ads.CLOCKS_DIFFER_SECONDS
     for sign in (1, -1):
-        least = 0
-        for seconds in _STEPS_SECONDS:
-            differs = f"{sign} * (time() - {int(time.time())}) > {seconds}"
-            if not query(collector, "Collector", differs, ["Name"]):
-                break
-            least = seconds
-        if least:
+        differs = f"{sign} * (time() - {int(time.time())}) > {least}"
+        if query(collector, "Collector", differs, ["Name"]):
             return sign * least
     return 0
 

@@ -85,13 +85,8 @@ def _node_cells(row: Row) -> Iterator[object]:
     yield f"{row['reason']}: {row['says']}" if row["reason"] else NONE
 
 
-def blocks_data(
-    memory: BlockMemory, idle_cores: Mapping[str, int], give_up: GiveUp, now: int
-) -> dict[str, Any]:
-    """Blocks of cores that stand free, nodes and sizes that are left alone, and failing sizes.
-
-    ``idle_cores`` are those of nodes now: a block may have been taken since the last cycle.
-    """
+def blocks_data(memory: BlockMemory, give_up: GiveUp, now: int) -> dict[str, Any]:
+    """Blocks that stood free in the last cycle, nodes and sizes left alone, failing sizes."""
     taken = {(row.group, row.cores): row for row in memory.taken}
     of_all = [row for row in memory.back_offs if row.node == ALL_NODES]
     failures = {(row.group, row.cores): row.failures for row in of_all}
@@ -109,7 +104,6 @@ def blocks_data(
             }
             for block in memory.open
             if block.free_since is not None
-            and idle_cores.get(block.node, block.cores) >= block.cores
         ],
         "left_alone": [_back_off(row) for row in memory.back_offs if now < row.until],
         "failing": [_back_off(row) for row in of_all if row.failures >= IN_A_ROW],

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
 from typing import Optional
 
-from sharectl.condor.ad_rows import LITERAL, AdRow, emptied, resources_of, seen_by
+from sharectl.condor.ad_rows import AdRow, emptied, resources_of, seen_by
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, is_true, value_of
-from sharectl.condor.expressions import with_clock
+from sharectl.condor.clock import clocked_text
+from sharectl.condor.expressions import conjunction
 from sharectl.model import ClosedTo, Kind
 from sharectl.snapshot.slot_groups import SlotGroup, SlotGroups, clauses_in
 
@@ -45,7 +45,7 @@ class WaitingJob:
             if _counts(slots, words):
                 self.looks_at |= slots
                 self.clauses.append(clause)
-        self.ad = ad_of_long(f"{text}\n{_WANTS} = {_all(self.clauses)}")
+        self.ad = ad_of_long(f"{text}\n{_WANTS} = {conjunction(self.clauses)}")
 
 
 class Slots:
@@ -62,8 +62,8 @@ class Slots:
                 if clause.of_job <= of_jobs and _counts(clause.of_slot, clause.words):
                     clauses.append(clause.text)
                     looks_at |= clause.of_slot
-            self._clauses[_all(clauses)] = clauses
-            slots.append((row, {_ACCEPTS: _all(clauses)}, looks_at))
+            self._clauses[conjunction(clauses)] = clauses
+            slots.append((row, {_ACCEPTS: conjunction(clauses)}, looks_at))
         self._kinds = SlotGroups(slots)
         self.machines = self._kinds.machines
 
@@ -71,7 +71,7 @@ class Slots:
         """Machines of which all slots are closed to a job, and to ``others`` if they are given."""
         refused: Refusals = {}
         admitting: set[str] = set()
-        for slots in self.distinct_for(job):
+        for slots in self._kinds.of(self._kinds.reached(job.looks_at)):
             if others is None or not slots.machines.isdisjoint(others):
                 clause = self._refusal(job, slots)
                 if clause is None:
@@ -80,10 +80,6 @@ class Slots:
                     refused.update(dict.fromkeys(slots.machines, clause))
         closed = refused if others is None else others
         return {machine: closed[machine] for machine in closed.keys() - admitting}
-
-    def distinct_for(self, job: WaitingJob) -> list[SlotGroup]:
-        """Kinds of slots that a job can tell apart."""
-        return self._kinds.of(self._kinds.reached(job.looks_at))
 
     def _refusal(self, job: WaitingJob, slots: SlotGroup) -> Optional[str]:
         """First clause that keeps a job out of slots; None if it may start there, or in doubt."""
@@ -112,10 +108,8 @@ def by_machine(refused: Mapping[Kind, Refusals]) -> dict[str, tuple[ClosedTo, ..
 def _closed_to(rows: Iterable[tuple[Kind, str]]) -> tuple[ClosedTo, ...]:
     sizes: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
     for (group, cores), clause in rows:
-        sizes[group, clause].append(cores)
-    return tuple(
-        ClosedTo(group, tuple(cores), _shown(clause)) for (group, clause), cores in sizes.items()
-    )
+        sizes[group, " ".join(clause.split())[:MAX_CLAUSE]].append(cores)
+    return tuple(ClosedTo(group, tuple(cores), clause) for (group, clause), cores in sizes.items())
 
 
 def _as_it_is(row: AdRow) -> dict[str, str]:
@@ -128,26 +122,12 @@ def _as_it_is(row: AdRow) -> dict[str, str]:
     # Devices that jobs hold are not in the ad as a collector sends it: in doubt they would do.
     devices = (f"available{resource}" for resource in resources_of(row))
     free |= {name: "error" for name in devices if name in free}
-    tells_time = "mycurrenttime" in row
-    return {name: _at_its_time(text) if tells_time else text for name, text in free.items()}
-
-
-@lru_cache(maxsize=4096)
-def _at_its_time(text: str) -> str:
+    if "mycurrenttime" not in row:
+        return free
     # The copy of a quiet slot's ad is minutes old.
-    literal = "time" not in text.lower() or LITERAL.fullmatch(text)
-    return text if literal else with_clock(text, "MY.MyCurrentTime")
+    return {name: clocked_text(text, "MyCurrentTime") for name, text in free.items()}
 
 
 def _counts(slots: Collection[str], words: Iterable[str]) -> bool:
     """True if a clause that looks at these attributes of slots asks for more than resources."""
     return not (slots and _RESOURCES.issuperset(slots)) and _NOT_HERE.isdisjoint(words)
-
-
-def _all(clauses: Iterable[str]) -> str:
-    return " && ".join(f"({clause})" for clause in clauses) or "true"
-
-
-def _shown(clause: str) -> str:
-    text = " ".join(clause.split())
-    return text if len(text) <= MAX_CLAUSE else f"{text[: MAX_CLAUSE - 1]}…"

@@ -27,10 +27,10 @@ from sharectl.condor.ad_rows import AdRow, long_of, names_reached, row_of
 from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
 from sharectl.condor.clock import OF_SLOTS, ON_TIME, clocked, is_momentary, moments
 from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.expressions import alternatives, words_of_text
+from sharectl.condor.expressions import alternatives, conjunction, words_of_text
 from sharectl.model import OTHER, ClosedTo, Kind
 from sharectl.snapshot.closed_nodes import Refusals, Slots, WaitingJob, by_machine
-from sharectl.snapshot.schedd_jobs import MOST_SHAPE_ROWS, JobKind, JobShape, Shapes
+from sharectl.snapshot.schedd_jobs import JobKind, JobShape, Shapes
 from sharectl.snapshot.slot_groups import SlotGroups, SlotQuery, clauses_in
 
 TRIAL_SECONDS = 10.0
@@ -132,7 +132,7 @@ def tried(
     # Jobs that are alike cost the one of their users who has the fewest.
     users = [shapes[0].user for shapes in by_ad.values()]
     budgets = accounts.UserBudgets(users)
-    nothing: tuple[Closed, int] = ({}, 0)
+    nothing: tuple[Closed, bool] = ({}, False)
     (closed, skipped), problem = nothing, None
     if by_ad:
         try_all = partial(_try_all, look, of_jobs, list(by_ad), users, kinds)
@@ -141,22 +141,13 @@ def tried(
     by_result: defaultdict[int, list[JobShape]] = defaultdict(list)
     for result, shapes in zip(budgets.results[: len(by_ad)], by_ad.values()):
         by_result[result] += shapes
-    untried = len({shape.ad for result in (UNTRIED, TRYING) for shape in by_result[result]})
-    untried += sum(shape.ad is None and not shape.over for shape in every)
+    has_untried = bool(by_result[UNTRIED] or by_result[TRYING])
+    has_untried |= any(shape.ad is None and not shape.over for shape in every)
+    first = f"{silent[0].name}: {silent[0].problem}" if silent else problem
     why = None
-    if silent:
-        first = f"{silent[0].name}: {silent[0].problem}"
-        why = f"not all pending jobs were tried on the nodes ({first})"
-    elif untried:
-        why = f"{untried} kinds of pending jobs could not be tried on the nodes"
-        why += f" ({problem})" if problem else ""
-    elif problem:
-        why = f"pending jobs could not be tried on each node ({problem})"
-    elif skipped:
-        why = f"{skipped} kinds of pending jobs were not tried on each node: it takes too long"
-    elif not complete:
-        most = f"more than {MOST_SHAPE_ROWS} kinds of pending jobs"
-        why = f"a schedd has {most}: the rest was not tried"
+    if first or has_untried or skipped or not complete:
+        reason = first or "they are too many, or have just changed"
+        why = f"not all pending jobs were tried on the nodes ({reason})"
     over = (*by_result[OVER], *(shape for shape in every if shape.over))
     return Trial(tuple(by_result[UNPLACEABLE]), tuple(by_result[LATER]), why, over, closed)
 
@@ -205,7 +196,7 @@ def _try_all(
     users: Sequence[str],
     kinds: Mapping[Kind, Sequence[int]],
     budgets: accounts.UserBudgets,
-) -> tuple[Closed, int]:
+) -> tuple[Closed, bool]:
     """Set the result of each ad as soon as it is there; returns what `_closed` does.
 
     An ad that costs too much ends this process, also while the library evaluates.
@@ -222,7 +213,7 @@ def _try_all(
             with budgets.trying(number):
                 result = machines.result_of(job)
             results[number] = result
-    return _closed(Slots(machines.rows, of_jobs), jobs, kinds, budgets) if kinds else ({}, 0)
+    return _closed(Slots(machines.rows, of_jobs), jobs, kinds, budgets) if kinds else ({}, False)
 
 
 def _closed(
@@ -230,16 +221,12 @@ def _closed(
     jobs: Sequence[PendingJob],
     kinds: Mapping[Kind, Sequence[int]],
     budgets: accounts.UserBudgets,
-) -> tuple[Closed, int]:
-    """Machines that are closed to all jobs of a kind, if all of them could be tried.
-
-    Also the number of kinds for which the time was not enough.
-    """
+) -> tuple[Closed, bool]:
+    """Machines closed to all jobs of a kind, if all could be tried; True if kinds are left out."""
     refused: dict[Kind, Refusals] = {}
     ends = time.process_time() + CLOSED_SECONDS
     # In the order of their jobs: kinds of costly jobs come last.
-    ordered = sorted(kinds.items(), key=lambda item: tuple(item[1][-1:]))
-    for place, (kind, numbers) in enumerate(ordered):
+    for kind, numbers in sorted(kinds.items(), key=lambda item: tuple(item[1][-1:])):
         if not numbers:
             refused[kind] = dict.fromkeys(slots.machines, BY_EXPRESSION)
         results = [budgets.results[number] for number in numbers]
@@ -256,9 +243,9 @@ def _closed(
                 everywhere = slots.refusals(job, everywhere)
             budgets.results[number] = PLACEABLE
             if time.process_time() > ends:
-                return by_machine(refused), len(ordered) - place
+                return by_machine(refused), True
         refused.setdefault(kind, everywhere or {})
-    return by_machine(refused), 0
+    return by_machine(refused), False
 
 
 class PendingJob:
@@ -337,15 +324,12 @@ class Machines:
             aged = is_on_time and not self._moments.isdisjoint(reached)
             if aged or not self._momentary.isdisjoint(reached):
                 continue
-            parts[DUE if is_on_time else WANTS].append(f"({clause})")
+            parts[DUE if is_on_time else WANTS].append(clause)
             if is_on_time:  # no time brings an attribute that it lacks
                 ways = (f"({way}) isnt undefined" for way in alternatives(clause))
-                parts[WANTS].append(f"({' || '.join(ways)})")
-        return ad_of_long(long_of({**job.row, **_joined(parts)}))
-
-
-def _joined(parts: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    return {name: " && ".join(part) or "true" for name, part in parts.items()}
+                parts[WANTS].append(" || ".join(ways))
+        joined = {name: conjunction(part) for name, part in parts.items()}
+        return ad_of_long(long_of({**job.row, **joined}))
 
 
 @lru_cache(maxsize=100_000)
@@ -359,9 +343,8 @@ def stepped(name: str, text: str) -> str:
 def policy_of(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
     """`ACCEPTS` and `OPEN` of a slot, and what they see of it when nothing runs there.
 
-    They are its clauses that ask something of jobs and last, and those on time. A clause that looks
-    at an attribute that the slot lacks is left out: the slot may lack it for a moment. So is one on
-    an attribute that is not ``of_jobs``, which are those that jobs tell, in lower case.
+    They are its clauses that ask something of jobs and last, and those on time; none that looks at
+    an attribute that the slot lacks, maybe for a moment, or that is not ``of_jobs`` (lower case).
     """
     free, unsure = ad_rows.emptied(row), unsure_of(row)
     aged = moments(free)
@@ -379,8 +362,9 @@ def policy_of(row: AdRow, of_jobs: frozenset[str]) -> dict[str, str]:
         asks = (clause.of_job or on_time) and not momentary
         if asks and clause.of_slot <= free.keys() and clause.of_job <= of_jobs:
             seen |= clause.of_slot
-            parts[OPEN if on_time else ACCEPTS].append(f"({clause.text})")
-    return {**{name: free[name] for name in seen if name in free}, **_joined(parts)}
+            parts[OPEN if on_time else ACCEPTS].append(clause.text)
+    joined = {name: conjunction(part) for name, part in parts.items()}
+    return {**{name: free[name] for name in seen if name in free}, **joined}
 
 
 def unsure_of(row: AdRow) -> frozenset[str]:

@@ -44,6 +44,10 @@ from sharectl.words import printable
 
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
+_KNOWS_NOTHING = (
+    "it knows no execute point, or no schedd; see condor_status -any, or wait for their next "
+    "updates if it has just started"
+)
 MOST_OTHERS = 10
 """Parts of `OTHER` that a snapshot names: users can write any number of them."""
 
@@ -75,15 +79,15 @@ def read_collector(collector: Any, access: CondorPool, now: int) -> CollectorAns
     ads = slots(collector, projection=["Machine"])
     met = node_ads.met_by(collector, access.nodes)
     itself = daemons.query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
-    machines = machines_of(map(node_ads.machine_of, ads), access, met)
+    names, control = machines_of(map(node_ads.machine_of, ads), access, met)
     nodes: list[Node] = []
     running: list[RunningJobs] = []
     held_cores: Counter[Optional[str]] = Counter()
     most_cores = 1
-    for ads in daemons.slots_in_parts(collector, sorted(machines.names), PROJECTION):
-        nodes += nodes_of(ads, access, machines, now)
+    for ads in daemons.slots_in_parts(collector, sorted(names), PROJECTION):
+        nodes += nodes_of(ads, access, names, control, now)
         for ad in ads:
-            for account, job in _jobs_in(ad, access, machines.names, now):
+            for account, job in _jobs_in(ad, access, names, now):
                 running.append(job)
                 held_cores[account] += job.cores
         most_cores = max(most_cores, *(_amount(ad, "TotalSlotCpus") for ad in ads), 1)
@@ -107,26 +111,22 @@ def started_at(ad: Any) -> int:
     return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
 
 
-class PoolMachines(NamedTuple):
-    """All machines of a pool, by host name."""
-
-    names: Mapping[str, str]
-    """Host name -> name of the node."""
-    control: node_ads.InControl
-
-
-def machines_of(machines: Iterable[str], access: CondorPool, met: node_ads.Met) -> PoolMachines:
-    """PoolMachines of these host names; ``met`` are those that meet each constraint."""
+def machines_of(
+    machines: Iterable[str], access: CondorPool, met: node_ads.Met
+) -> tuple[dict[str, str], node_ads.InControl]:
+    """Names of nodes by host name, and nodes under control; ``met`` meet each constraint."""
     names = node_names(filter(None, machines))
-    control = node_ads.in_control(access.nodes, names, met, observes=access.observes)
-    return PoolMachines(names, control)
+    return names, node_ads.in_control(access.nodes, names, met, observes=access.observes)
 
 
 def nodes_of(
-    ads: Iterable[Any], access: CondorPool, machines: PoolMachines, now: int
+    ads: Iterable[Any],
+    access: CondorPool,
+    names: Mapping[str, str],
+    control: node_ads.InControl,
+    now: int,
 ) -> tuple[Node, ...]:
     """Execute points that have these slots, by host name; those of other machines are left out."""
-    names, control = machines
     nodes = []
     for machine, slot_ads in sorted(_by_machine(ads).items()):
         if machine not in names:
@@ -230,7 +230,7 @@ class CondorPool:
             return Snapshot(now, (), (), (), (answer.source,))
         if not (answered.nodes and answered.schedds):
             # It has just started, or its updates are refused: what it does not know is not zero.
-            source = replace(answer.source, problem=_knows_nothing(answered))
+            source = replace(answer.source, problem=_KNOWS_NOTHING)
             return Snapshot(now, (), (), (), (source,))
         jobs, sources, trial, requests = self._ask_schedds(answered)
         elsewhere = requests.closed(kind for schedd in jobs for kind in schedd.counted)
@@ -371,17 +371,6 @@ def node_names(machines: Iterable[str]) -> dict[str, str]:
     return {machine: machine if shared[name] > 1 else name for machine, name in short.items()}
 
 
-def _knows_nothing(answered: CollectorAnswer) -> str:
-    kinds = (("execute point", answered.nodes), ("schedd", answered.schedds))
-    unknown = " and no ".join(kind for kind, ads in kinds if not ads)
-    remedy = "see condor_status -any, or wait for their next updates if it has just started"
-    return f"it knows no {unknown}; {remedy}"
-
-
-_OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlReason")
-"""Attributes that slots have by the snippet alone: the first one, or what its job publishes."""
-
-
 class NodeRow(NamedTuple):
     """A node of the list."""
 
@@ -407,25 +396,26 @@ def list_nodes(collector: Any, access: CondorPool, now: int) -> list[NodeRow]:
     """Row of each node that a collector of the bindings knows, by name."""
     met = node_ads.met_by(collector, access.nodes)
     ads = slots(collector, projection=["Machine"])
-    machines = machines_of(map(node_ads.machine_of, ads), access, met)
+    names, control = machines_of(map(node_ads.machine_of, ads), access, met)
     rows: list[NodeRow] = []
-    for ads in daemons.slots_in_parts(collector, sorted(machines.names), PROJECTION):
-        nodes = nodes_of(ads, access, machines, now)
+    for ads in daemons.slots_in_parts(collector, sorted(names), PROJECTION):
+        nodes = nodes_of(ads, access, names, control, now)
         never = never_steered({n.name: NodeCores(n) for n in nodes}, access.nodes.controlled)
         by_machine = _by_machine(ads)
         for node in nodes:
             slot_ads = by_machine[node.machine]
-            codes = [node_ads.code_of(ad, access.nodes.job_ctl_stale_seconds) for ad in slot_ads]
-            code = next(filter(None, codes), None)
-            versions = (text(evaluated(ad, "t1_SharectlVersion")) for ad in slot_ads)
+            stale_seconds = access.nodes.job_ctl_stale_seconds
+            facts = [node_ads.facts_of(ad, now, stale_seconds) for ad in slot_ads]
+            code = next((slot.code for slot in facts if slot.code), None)
+            version = next((slot.version for slot in facts if slot.version), None)
             rows.append(
                 NodeRow(
                     node=node.name,
                     machine=node.machine,
                     controlled=node.controlled,
                     reserved=node.reserved,
-                    snippet=any(name in ad for ad in slot_ads for name in _OF_THE_SNIPPET),
-                    version=version_of(next(filter(None, versions), None)) if code else None,
+                    snippet=bool(code) or any(slot.has_snippet for slot in facts),
+                    version=version_of(version) if code else None,
                     job_ctl=code,
                     target=_target(node.name, slot_ads, now),
                     reason=_reason(node, never.get(node.name), code),

@@ -52,10 +52,7 @@ def users_of(requests: Iterable[str], shapes: Iterable[JobShape]) -> dict[str, s
 
 
 def sizes_on_slots(look: SlotQuery, requests: Mapping[str, str], deadline_seconds: float) -> Sizes:
-    """Sizes of requests that have a value on some slot; ``look`` returns the slots, in a child.
-
-    ``requests`` has the user of each, empty if unknown.
-    """
+    """Sizes of requests that have a value on some slot; ``requests`` has each with its user."""
     of_user = Counter(requests.values())
     ordered = sorted(
         requests, key=lambda request: (of_user[requests[request]], len(request), request)

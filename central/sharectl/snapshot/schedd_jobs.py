@@ -48,10 +48,9 @@ MOST_ROWS = 2000
 ALL_TELL_JOBS = 1000
 """Pending jobs that all tell their waiting times."""
 MEMORY_SAMPLE_JOBS = 2000
-SAMPLE_JOBS = 300
-"""Of more jobs a sample of about as many tells them, by size: a job costs as much as 20 counted."""
-MOST_SIZES = 8
-"""Sizes that have a sample each; of others one in as many jobs is asked for as of all."""
+SAMPLE_JOBS = 150
+"""Of more jobs a sample tells them: about as many of one core, and of larger ones. A job costs as
+much as 20 counted."""
 MOST_SAMPLED = 8 * ALL_TELL_JOBS
 """More jobs are not read: many may have started."""
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
@@ -171,13 +170,8 @@ def sampled_waits(
     schedd: Any, counted: Mapping[JobKind, int], most_cores: int
 ) -> tuple[JobWait, ...]:
     """Sample of jobs that wait or have just started; empty if the schedd cannot tell."""
-    by_cores: Counter[int] = Counter()
-    for kind, jobs in counted.items():
-        by_cores[kind.cores] += jobs
-    steps = steps_of(by_cores)
-    step = str(steps[0])
-    for cores in [cores for cores in reversed(steps) if cores]:  # the most jobs come first
-        step = f"ifThenElse(RequestCpus =?= {cores}, {steps[cores]}, {step})"
+    steps = steps_of(counted)
+    step = f"ifThenElse(RequestCpus =?= 1, {steps[0]}, {steps[1]})"
     wanted = f"{IS_PENDING} ? (ClusterId + ProcId) % ({step}) == 0 : {_STARTED}"
     # What a request hangs on has to be fetched with it.
     names = {name for kind in counted if kind.request for name in row_of(kind.request)}
@@ -191,18 +185,17 @@ def sampled_waits(
     return () if len(ads) >= MOST_SAMPLED else tuple(waits_in(charged(ads), most_cores, steps))
 
 
-def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
-    """Cores -> one in how many of such jobs is asked for; 0: of those of other sizes."""
-    total = sum(pending.values())
+def steps_of(counted: Mapping[JobKind, int]) -> tuple[int, int]:
+    """One in how many jobs of one core, and of other sizes, is asked for."""
+    total = sum(counted.values())
+    single = sum(jobs for kind, jobs in counted.items() if kind.cores == 1)
     if total <= ALL_TELL_JOBS:
-        return {0: 1}
-    most = Counter(pending).most_common(MOST_SIZES)
-    share = SAMPLE_JOBS // len(most)
-    return {**{cores: -(-jobs // share) for cores, jobs in most}, 0: -(-total // share)}
+        return 1, 1
+    return max(1, ceil(single / SAMPLE_JOBS)), max(1, ceil((total - single) / SAMPLE_JOBS))
 
 
-def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> Iterator[JobWait]:
-    """Jobs that tell how long they wait, or did; ``steps`` is empty if ``ads`` has all jobs."""
+def waits_in(ads: Iterable[Any], most_cores: int, steps: tuple[int, int]) -> Iterator[JobWait]:
+    """Jobs that tell how long they wait, or did; ``steps`` are as of `steps_of`."""
     for ad in ads:
         submitted = whole(evaluated(ad, "QDate"), 0)
         started = evaluated(ad, "JobStatus") != _PENDING
@@ -211,7 +204,7 @@ def waits_in(ads: Iterable[Any], most_cores: int, steps: Mapping[int, int]) -> I
         if submitted and (not started or 0 <= at - began < STARTED_SECONDS):
             # The step is that of the request itself, which may count as less.
             cores = evaluated(ad, "RequestCpus")
-            step = steps.get(cores if type(cores) is int else 0, steps.get(0, 1))
+            step = steps[0] if type(cores) is int and cores == 1 else steps[1]
             kind, seconds = kind_of(ad, most_cores), max(0, (began if started else at) - submitted)
             jobs = 1 if started else step
             yield JobWait(kind.account or "", kind.cores, started, seconds, jobs, kind.request)

@@ -77,7 +77,7 @@ class SlotGroups:
         """
         self._slots = list(slots)
         self._step = step
-        self._views: dict[frozenset[str], list[SlotGroup]] = {}
+        self._view = lru_cache(MOST_VIEWS)(self._grouped)
         texts: dict[str, set[str]] = {}
         for row, _, _ in self._slots:
             for name, text in row.items():
@@ -93,12 +93,7 @@ class SlotGroups:
 
     def of(self, names: Collection[str]) -> list[SlotGroup]:
         """Kinds for jobs that look at these attributes, with the largest numbers of each kind."""
-        view = frozenset(self.texts.keys() & names)
-        if view not in self._views:
-            if len(self._views) >= MOST_VIEWS:
-                self._views.clear()
-            self._views[view] = self._grouped(view)
-        return self._views[view]
+        return self._view(frozenset(self.texts.keys() & names))
 
     def _grouped(self, names: frozenset[str]) -> list[SlotGroup]:
         kinds: dict[frozenset[tuple[str, str]], SlotGroup] = {}

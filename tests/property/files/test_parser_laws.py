@@ -210,8 +210,8 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     )
     machine = machine_of(ad)
     assert not machine or HOST_NAME.fullmatch(machine)
-    machines = pool.machines_of([machine], access, {})
-    nodes_there = pool.nodes_of([ad], access, machines, 1_700_000_000)
+    named = pool.machines_of([machine], access, {})
+    nodes_there = pool.nodes_of([ad], access, *named, 1_700_000_000)
     assert len(nodes_there) == bool(machine)
     for node in nodes_there:
         assert 0 < node.hs06_per_core < float("inf")

@@ -54,14 +54,12 @@ def test_cycles_of_a_negotiator_with_a_short_or_invalid_ad() -> None:
     assert cycles_of({}) == []
     ad = {
         "LastNegotiationCycleDuration0": 3,
-        "LastNegotiationCyclePeriod0": 63,
         "LastNegotiationCycleNumIdleJobs0": 5,
         "LastNegotiationCycleDuration1": 2,
-        "LastNegotiationCyclePeriod1": 0,
         "LastNegotiationCycleDuration2": "long",
         "LastNegotiationCycleDuration3": -5,
     }
-    assert cycles_of(ad) == [Cycle(3, 63, 5), Cycle(2, None, None)]
+    assert cycles_of(ad) == [Cycle(3, 5), Cycle(2, None)]
 
 
 # ---- the verb

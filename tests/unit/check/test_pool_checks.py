@@ -200,7 +200,7 @@ CASES: dict[str, Change] = {
     "none controlled": with_controlled("[nope-*]"),
     "none wanted": with_controlled('"0%"'),
     "ahead": with_slots(slot(MyCurrentTime=NOW + 61)),
-    "collector ahead": with_slots(slot(), ahead_seconds=4000),
+    "collector ahead": with_slots(slot(), ahead_seconds=61),
     "groups": with_answers(schedd={}),
     "routed": with_answers(schedd={ROUTED_BY: "AcctGroup"}),
     "kill": with_answers(startd={**GOOD_CRON, "startd_cron_job_ctl_kill": "1"}),

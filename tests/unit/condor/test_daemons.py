@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
-from contextlib import suppress
 
 import htcondor2
 
@@ -32,19 +30,3 @@ def test_a_name_forges_no_line_and_has_an_end() -> None:
     assert good == "schedd ap-1.example.org"
     assert forged == r"schedd x\nsharectl: all is well\x1b[2J"
     assert len(long) < 300
-
-
-def test_a_listener_that_sends_without_end_is_a_daemon_that_hangs() -> None:
-    def sends(listener: socket.socket) -> None:
-        connection, _ = listener.accept()
-        with connection, suppress(OSError):
-            while True:
-                connection.sendall(bytes(65536))
-
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        threading.Thread(target=sends, args=[listener], daemon=True).start()
-        place = f"127.0.0.1:{listener.getsockname()[1]}"
-        said = why_silent(place, "SCHEDD", FAILED)
-        assert said.startswith(f"{place} takes a command and does not answer")

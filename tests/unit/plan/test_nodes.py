@@ -70,9 +70,9 @@ def slot(machine: str, **attributes: Any) -> dict[str, Any]:
 
 def nodes(*slots: dict[str, Any], reserved: Optional[Controlled] = None) -> tuple[Node, ...]:
     access = CondorPool(("cms",), NodesConfig(reserved=reserved), PoolConfig())
-    names = (ad["Machine"].lower() for ad in slots)
-    machines = machines_of(names, access, {"GPU": frozenset({"wn-2.x"})})
-    return nodes_of(slots, access, machines, NOW)
+    machines = (ad["Machine"].lower() for ad in slots)
+    named = machines_of(machines, access, {"GPU": frozenset({"wn-2.x"})})
+    return nodes_of(slots, access, *named, NOW)
 
 
 @pytest.mark.parametrize(

@@ -72,16 +72,15 @@ def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
 
 @given(st.dictionaries(st.integers(1, 64), st.integers(1, 10**6), min_size=1))
 def test_a_sample_is_bounded_and_has_every_job_of_a_short_queue(pending: dict[int, int]) -> None:
-    """Of each size at most a share is asked for, and at least a job."""
-    steps = schedd_jobs.steps_of(pending)
+    """At least a job of one core is asked for, and at least a larger one."""
+    steps = schedd_jobs.steps_of({JobKind("cms", size, 0): n for size, n in pending.items()})
     if sum(pending.values()) <= schedd_jobs.ALL_TELL_JOBS:
-        assert steps == {0: 1}
+        assert steps == (1, 1)
         return
-    sizes = [cores for cores in steps if cores]
-    assert sum(pending[cores] // steps[cores] for cores in sizes) <= schedd_jobs.SAMPLE_JOBS
-    assert all(1 <= steps[cores] <= pending[cores] for cores in sizes)
-    rest = sum(number for cores, number in pending.items() if cores not in steps)
-    assert rest // steps[0] <= schedd_jobs.SAMPLE_JOBS
+    single = pending.get(1, 0)
+    for jobs, step in zip((single, sum(pending.values()) - single), steps):
+        assert jobs // step <= schedd_jobs.SAMPLE_JOBS
+        assert 1 <= step <= max(1, jobs)
 
 
 class FakeSchedd:
@@ -133,13 +132,12 @@ def test_a_job_tells_how_long_it_waits_or_did(job: dict[str, object], seconds: l
     assert {sample.started for sample in jobs} <= {job["JobStatus"] == 2}
 
 
-def test_a_long_queue_is_sampled_size_by_size() -> None:
-    schedd = FakeSchedd([ad(1), ad(1, 1), ad(1, 3)])
+def test_jobs_of_one_core_hide_no_larger_ones_in_a_long_queue() -> None:
+    schedd = FakeSchedd([ad(1), ad(1, 1)])
     jobs = sampled(schedd, {1: 100_000, 8: 30})
     # 30 jobs of eight cores are all asked for, of one core one in 667.
-    assert [(sample.cores, sample.jobs) for sample in jobs] == [(8, 1), (1, 667), (3, 667)]
-    steps = "ifThenElse(RequestCpus =?= 1, 667, ifThenElse(RequestCpus =?= 8, 1, 667))"
-    assert steps in schedd.constraints[0]
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(8, 1), (1, 667)]
+    assert "ifThenElse(RequestCpus =?= 1, 667, 1)" in schedd.constraints[0]
 
 
 @pytest.mark.parametrize("ads", [None, [ad(1)] * schedd_jobs.MOST_SAMPLED])
