@@ -45,11 +45,11 @@ _descriptors: set[int] = set()
 # ---- writing
 
 
-def replace(path: Path, chunks: Iterable[str], mode: int = 0o644, *, is_new: bool = False) -> None:
+def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     """Put a new file in the place of ``path``: written beside it, synced, renamed.
 
-    Raises StateError if that fails, or a device or folder is there, or anything at all where the
-    file ``is_new``; the old file is untouched then, and nothing stays beside it.
+    Raises StateError if that fails, or a device or folder is there; the old file is untouched
+    then, and nothing stays beside it.
     """
     _refuse_all_but(path, _GIVES_WAY)
     with _as_state_error(path):
@@ -63,11 +63,7 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644, *, is_new: boo
                 os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
                 _remove_leftovers(path, os.fstat(file.fileno()).st_mtime)
-            if is_new:
-                os.link(name, path)  # fails where a rename would replace
-                Path(name).unlink()
-            else:
-                Path(name).replace(path)
+            Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise

@@ -29,7 +29,7 @@ class DisabledFile:
 
     def __init__(self, state_directory: Path, wait_seconds: float = 5.0) -> None:
         self.path = state_directory / "disabled"
-        self.document = Document(self.path, _MAX_BYTES, replaces_newer=True)
+        self.document = Document(self.path, _MAX_BYTES)
         self.wait_seconds = wait_seconds
 
     def disabled(self) -> Optional[Disabled]:

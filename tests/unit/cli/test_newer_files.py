@@ -20,7 +20,7 @@ from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Disabled, Plan, Target
 from sharectl.plan.plan import State
 from sharectl.pledges.cric import Copy
-from sharectl.pledges.join import copy_in, keep_copy
+from sharectl.pledges.join import copy_in
 from sharectl.pledges.negotiator import KnobsCopy
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.former_places import FormerPlacesFile
@@ -62,20 +62,18 @@ def newer(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def kept(path: Path, kind: type, copy: Any) -> None:
-    """Raise the warnings of a copy that is read, or else written."""
+def kept(path: Path, kind: type) -> None:
+    """Raise the warnings of a copy that is read."""
     warnings: list[str] = []
-    copy_in(path, kind, warnings)
-    if copy is not None:
-        keep_copy(path, copy, warnings)
+    assert copy_in(path, kind, warnings) is None
     raise StateError("; ".join(warnings))
 
 
 REMEDIES = (
     "; install that sharectl again, or ",
     "; write it by `sharectl learn`, ",
+    "; it is written again when the source answers",
 )
-KNOBS = KnobsCopy(None, NOW, {})
 USES: dict[str, list[Callable[[Path], Any]]] = {
     "state.json": [
         lambda path: StateFile(path).load(),
@@ -88,11 +86,8 @@ USES: dict[str, list[Callable[[Path], Any]]] = {
         lambda path: places(path).remember(PLAN),
         lambda path: places(path).forget("file:/srv/sharectl/sharectl.txt"),
     ],
-    "pledges-cric.json": [
-        lambda path: kept(path, Copy, None),
-        lambda path: kept(path, Copy, KNOBS),
-    ],
-    "pledges-negotiator.json": [lambda path: kept(path, KnobsCopy, KNOBS)],
+    "pledges-cric.json": [lambda path: kept(path, Copy)],
+    "pledges-negotiator.json": [lambda path: kept(path, KnobsCopy)],
     "policy.json": [learned],
 }
 """File -> what reads or replaces it."""
