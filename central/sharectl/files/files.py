@@ -8,6 +8,7 @@ import fcntl
 import io
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -293,6 +294,14 @@ def read_regular(path: Path, most_bytes: int) -> tuple[Optional[bytes], os.stat_
             return None, facts
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(most_bytes), facts
+
+
+def content_of(path: Path, most_bytes: int) -> bytes:
+    """Up to so many bytes of a file, or of standard input, ``-``. Errors as of `open_bytes`."""
+    if path == Path("-"):
+        return sys.stdin.buffer.read(most_bytes)
+    with open_bytes(path) as file:
+        return file.read(most_bytes)
 
 
 def lines_of(file: TextIO, most: int) -> Iterator[str]:

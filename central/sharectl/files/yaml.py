@@ -8,7 +8,6 @@ that only YAML knows, such as 51:00, are text.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,16 +33,10 @@ MAX_PROBLEMS = 100
 """Problems that are listed one by one."""
 
 _TAG = "tag:yaml.org,2002:"
-_HINTS = {
-    "'\\t'": "write spaces instead of tabs",
-    "scanning an alias": 'put a pattern that begins with * in quotes: "*"',
-    "are not read": "put a name that begins with *, & or ! in quotes, and write values out",
-    "cannot start any token": "put text that begins with %, @ or ` in quotes",
-    "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds "
-    "a colon in quotes",
-    "": "check indentation, colons and quotes on this line and the one before",
-}
-"""Words of PyYAML's message → remedy."""
+_HINT = (
+    "check colons and indentation (no tabs) on this line and the one before, and quote text that "
+    "has a colon or begins with *, &, !, %, @ or `"
+)
 _NUMBERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "int": (re.compile(r"[-+]?(0|[1-9][0-9]{0,299})"), int),
     "float": (re.compile(r"[-+]?[0-9]{0,299}\.[0-9]{0,299}([eE][-+][0-9]{1,9})?"), float),
@@ -111,24 +104,18 @@ def text_of(path: Path, least: str, how: str = "") -> str:
     ``least`` is the remedy without a file. Raises ConfigError if it cannot be read.
     """
     try:
-        if path == Path("-"):
-            content = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with files.open_bytes(path) as file:
-                content = file.read(MAX_BYTES + 1)
+        content = files.content_of(path, MAX_BYTES + 1)
         if len(content) <= MAX_BYTES:
             return content.decode("utf-8")
         problem = f" has more than {MAX_BYTES} bytes; name another file"
     except FileNotFoundError:
         problem = f" there is no such file; {least}, or name another file{how}"
-    except IsADirectoryError:
-        problem = " is a directory; name a file in it"
     except UnicodeDecodeError as error:
         line, byte = content.count(b"\n", 0, error.start) + 1, content[error.start]
         problem = f"{line}: byte 0x{byte:02X} is not UTF-8; save the file as UTF-8"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        problem = f" cannot be read: {reason}; check its owner and mode"
+        problem = f" cannot be read: {reason}; check its path, owner and mode"
     raise ConfigError([f"{path}:{problem}"])
 
 
@@ -194,10 +181,9 @@ def _syntax_fault(text: str, error: Exception, loader: Optional[_Loader]) -> Fau
         index = loader.index if loader else 0
         return Fault(index, None, "not YAML: an escape or a number here is too large; remove it")
     mark, context = error.problem_mark or error.context_mark, error.context_mark
-    hint = next(hint for words, hint in _HINTS.items() if words in str(error))
     within = f", {error.context} at line {_position(text, context.index)[0]}" if context else ""
     index = int(mark.index) if mark else 0
-    return Fault(index, None, f"not YAML: {error.problem}{within}; {hint}")
+    return Fault(index, None, f"not YAML: {error.problem}{within}; {_HINT}")
 
 
 def _value(tree: Tree, node: Any, path: ValuePath) -> Any:

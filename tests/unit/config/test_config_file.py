@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path, fact in (
         (tmp_path / "none.yaml", f"there is no such file; `sharectl init -o {tmp_path}/none.yaml`"),
         (Path("/dev/null/sharectl.yaml"), "Not a directory"),
-        (tmp_path, "is a directory"),
+        (tmp_path, "Is a directory"),
         (Path(f"{tmp_path}/a\0b"), "cannot be read"),
         (Path("/dev/zero"), "it is neither a regular file nor a pipe"),
     ):
