@@ -253,9 +253,7 @@ def _verb(name: str) -> Verb:
     try:
         verb = import_module(module).VERBS[name]
     except ModuleNotFoundError as error:
-        if not module.startswith(str(error.name)):
-            raise
-        fact = f"{name} is a verb of the laboratory, which is not installed"
+        fact = f"{name} is a verb of the laboratory, of which {error.name} is not installed"
         raise MissingExtraError(f"{fact}; install the package sharectl-lab") from None
     return verb
 
@@ -269,12 +267,9 @@ def _open_missing_streams() -> None:
     Otherwise the next file that is opened gets the stream's number, and the output of libraries.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
+        if getattr(sys, name) is None:
             # It gets the lowest free number.
             os.open(os.devnull, os.O_RDWR)
-        if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

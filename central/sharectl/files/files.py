@@ -11,6 +11,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Optional, TextIO
 
@@ -35,7 +36,6 @@ REMEDIES = {
     errno.ENOSPC: "make room",
     errno.EDQUOT: "make room",
     errno.EROFS: "mount that file system for writing",
-    errno.EMFILE: "raise `ulimit -n`",
 }
 """Number of an operating system's error -> remedy."""
 _POLL_SECONDS = 0.1
@@ -151,14 +151,11 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
                 newer.replace(older)
 
 
-def name_aside(path: Path, now: int, ends: Iterable[str] = ("",)) -> Path:
-    """Free name beside a file that is broken at Unix time ``now``, with each of ``ends``."""
-    stem = f"{path.name}.broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}"
-    name, number, ends = stem, 0, tuple(ends)
-    while any(os.path.lexists(path.with_name(name + end)) for end in ends):
-        number += 1
-        name = f"{stem}-{number}"
-    return path.with_name(name)
+def name_aside(path: Path, now: int) -> Path:
+    """Free name beside a file that is broken at Unix time ``now``."""
+    stem = f"{path}.broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}"
+    names = (Path(stem if number == 0 else f"{stem}-{number}") for number in count())
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def make_folder(folder: Path, mode: int = 0o750) -> None:

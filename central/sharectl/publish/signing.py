@@ -21,13 +21,10 @@ from typing import Any, Optional
 from sharectl.errors import ConfigError
 from sharectl.files import files
 
-_REMEDIES = {
-    "no-key": "signing_key_file names a regular file of at most 1 MiB",
-    "unsafe-key": "let root own it, and chmod 0640 or 0600: nobody else may read or change it",
-    "bad-key": "a KEYID is of a-z, 0-9, _ and -; `openssl rand -hex 32` makes a HEX",
-}
-"""Code of the nodes' program for a file of keys -> remedy."""
-
+_REMEDY = (
+    "let root own it, chmod 0640 or 0600; a KEYID is of a-z, 0-9, _ and -, `openssl rand -hex 32` "
+    "makes a HEX"
+)
 
 Keys = Mapping[bytes, bytes]
 """Id of a key -> secret that the central manager and the nodes share."""
@@ -70,8 +67,7 @@ def read_keys(path: Path) -> Keys:
         problem = f"{path}: cannot be read: {error.strerror or error}"
         raise ConfigError([f"{problem}; signing_key_file names the file of keys"]) from error
     except reader.JobError as error:
-        code, detail = error.args
-        raise ConfigError([f"{detail}; {_REMEDIES[code]}"]) from error
+        raise ConfigError([f"{error.args[1]}; {_REMEDY}"]) from error
     return keys
 
 

@@ -152,11 +152,6 @@ def render(plan: Plan, seal: Seal = Seal()) -> str:
     return f"{text}{signing.line(text.encode('ascii'), seal.keys)}\n" if seal.keys else text
 
 
-def read(path: Path) -> PlacedTargets:
-    """Targets in the file at ``path``, signed by anybody. Raises InputError if it is invalid."""
-    return parse_text(content_of(path), str(path))
-
-
 def content_of(path: Path) -> bytes:
     """Bytes of the file at ``path``; raises InputError if it cannot be read, or is not regular."""
     try:
