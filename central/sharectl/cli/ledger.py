@@ -62,7 +62,6 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def _export(arguments: argparse.Namespace) -> int:
     name, output = arguments.what, arguments.output
-    options.refuse_no_period(arguments)
     if output is None and arguments.json:
         arguments.usage_error("--json needs -o FILE: standard output is for the table")
     config, table = options.config_of(arguments), TABLES[name]

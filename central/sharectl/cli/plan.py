@@ -176,7 +176,6 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 def _replay(arguments: argparse.Namespace) -> int:
     """Print cycles as they were beside what would have been decided, and their sums."""
-    options.refuse_no_period(arguments)
     config = options.config_of(arguments)
     settings = arguments.settings
     decides = tried(config, settings)

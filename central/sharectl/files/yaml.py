@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
 import yaml
-from yaml.reader import ReaderError
 
 from sharectl.errors import ConfigError
 from sharectl.files import files
@@ -172,14 +171,10 @@ class _Loader(yaml.SafeLoader):
 
 
 def _syntax_fault(text: str, error: Exception, loader: Optional[_Loader]) -> Fault:
-    if isinstance(error, ReaderError):
-        code = f"U+{ord(text[error.position]):04X}"
-        message = f"holds the character {code}, which YAML forbids; remove it"
-        return Fault(error.position, None, message)
     if not isinstance(error, yaml.MarkedYAMLError):
-        # PyYAML trips over escapes such as \UFFFFFFFF and over endless version numbers.
-        index = loader.index if loader else 0
-        return Fault(index, None, "not YAML: an escape or a number here is too large; remove it")
+        # Characters that YAML forbids, escapes such as \UFFFFFFFF, endless version numbers.
+        index = getattr(error, "position", loader.index if loader else 0)
+        return Fault(index, None, "not YAML: a character or number here is not allowed; remove it")
     mark, context = error.problem_mark or error.context_mark, error.context_mark
     within = f", {error.context} at line {_position(text, context.index)[0]}" if context else ""
     index = int(mark.index) if mark else 0

@@ -80,8 +80,6 @@ NETWORK_FILE_SYSTEM = re.compile(
 """Types of file systems, as /proc/self/mounts names them, whose files others can write too."""
 MOUNTS = Path("/proc/self/mounts")
 
-_OCTAL = re.compile(r"\\([0-7]{3})")
-
 
 def why_untrusted(file: Path, mounts: Path, trusted_uids: Collection[int]) -> Optional[str]:
     """Way in which others could replace ``file``; None if only root and the trusted users can."""
@@ -109,6 +107,6 @@ def _file_system(file: Path, mounts: Path) -> Optional[str]:
         return None
     kinds = {}  # of several mounts at one point the last one counts
     for _, point, kind, *_ in (entry.split(" ") for entry in entries if entry.count(" ") > 1):
-        kinds[Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point))] = kind
+        kinds[Path(point)] = kind
     real = Path(os.path.realpath(file))  # the file need not be there yet
     return next((kinds[point] for point in (real, *real.parents) if point in kinds), None)

@@ -61,7 +61,7 @@ def test_cycles_of_another_configuration_or_without_nodes_are_named(
 
 MISTAKES: tuple[tuple[int, tuple[str, ...]], ...] = (
     (1, ("--from", "2001-01-01", "--to", "2001-02-01")),
-    (2, ("--from", "now", "--to", "-1d")),
+    (1, ("--from", "now", "--to", "-1d")),
     (2, ("--set", "groups.cms.pledge_hs06=1000")),
     (2, ("--set", "groups.cms.groups={a: {share: 1}}", "--set", "groups.cms.groups.a.share=0.5")),
     (2, ("--set", "groups={cms: {pledge_hs06: 1}}")),
