@@ -31,10 +31,8 @@ followed.
 _BEGIN_BYTES = 4096
 REMEDIES = {
     **dict.fromkeys((errno.EACCES, errno.EPERM), "give this user the right to write there"),
-    errno.ENOENT: "make the folder",
-    errno.ENOTDIR: "make the folder",
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "make the folder"),
     errno.ENOSPC: "make room",
-    errno.EDQUOT: "make room",
     errno.EROFS: "mount that file system for writing",
 }
 """Number of an operating system's error -> remedy."""

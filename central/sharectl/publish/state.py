@@ -85,10 +85,8 @@ class StateFile:
         try:
             self.path.rename(aside)
         except OSError as error:
-            raise StateError(
-                f"{self.path}: is broken and cannot be moved: {error.strerror or error}; give this "
-                "user the right to write in its folder, or remove it"
-            ) from error
+            why = f"{self.path}: is broken and cannot be moved: {error.strerror or error}"
+            raise StateError(f"{why}; give this user the right to write in its folder") from error
         try:
             self._write(state, {})
         except BaseException:

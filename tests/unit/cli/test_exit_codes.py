@@ -26,6 +26,8 @@ ABSENT = (
     ("report", "-o", "{folder}/page", *EMPTY_PERIOD),
     ("replay", *EMPTY_PERIOD),
     ("ledger", "export", *EMPTY_PERIOD),
+    ("report", "-o", "{folder}/page", "--from", "now", "--to", "-1d"),
+    ("ledger", "export", "--from", "now", "--to", "-1d"),
     ("ledger", "export", "-o", "{folder}/out.csv", *EMPTY_PERIOD),
 )
 
