@@ -89,11 +89,6 @@ class StateError(SharectlError):
     sequence = 0
     """Highest sequence that it may have; later plans are above it."""
 
-    def __init__(self, *lines: str, supersedes: str = "") -> None:
-        super().__init__(*lines)
-        self.supersedes = supersedes
-        """Earlier message about the same, which need not be reported beside this one."""
-
 
 class NoLedgerError(StateError):
     """No cycle has begun the ledger: every period is empty."""
@@ -102,11 +97,10 @@ class NoLedgerError(StateError):
 
 
 class BrokenStateError(StateError):
-    """The state of the last cycle is invalid: ``fact``."""
+    """The state of the last cycle is invalid."""
 
-    def __init__(self, fact: str, remedy: str, sequence: int) -> None:
-        super().__init__(f"{fact}; {remedy}")
-        self.fact = fact
+    def __init__(self, problem: str, sequence: int) -> None:
+        super().__init__(problem)
         self.sequence = sequence
 
 
@@ -137,17 +131,6 @@ class PartlyPublishedError(_PlaceError):
 
 class WithdrawnError(_PlaceError):
     """Targets are gone from ``place``, and the plan without targets is not as it should be."""
-
-
-class UnsignedError(WithdrawnError):
-    """A plan without targets has arrived at ``place``, unsigned although it should be signed."""
-
-    def __init__(self, place: str, problem: str) -> None:
-        super().__init__(
-            place,
-            f"{place}: targets are withdrawn, unsigned: {problem}; nodes that have a key refuse "
-            "what is not signed and have no target either (reason unsigned)",
-        )
 
 
 class ForeignPlanError(PublishError):

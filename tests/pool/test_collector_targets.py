@@ -216,9 +216,9 @@ def test_the_collector_can_be_told_to_take_targets_from_sharectl_alone(
 @pytest.mark.parametrize(
     ("sender", "problem"),
     [
-        (None, "does not know sharectl, and takes ads of nobody it does not know"),
-        (FORGER, f"knows sharectl as {FORGER}, not as {KNOWN}: nodes that are told {KNOWN}"),
-        (STRANGER, f"the level DAEMON; add {STRANGER} to COLLECTOR.ALLOW_DAEMON"),
+        (None, "does not take the ads; it does not know sharectl; see"),
+        (FORGER, f"knows sharectl as {FORGER}, not as {KNOWN}: nodes do not believe it"),
+        (STRANGER, f"does not take the ads; it knows sharectl as {STRANGER} (by IDTOKENS)"),
     ],
 )
 def test_a_sender_that_no_node_believes_is_told_what_to_write(

@@ -98,12 +98,12 @@ def test_disabled_or_observing_no_target_is_left_until_it_steers_again(
     (row,) = pool.wait_until(acting, "the collector knows it")
     assert (row["node"], row["target"]["cap_cores"], row["reason"]) == ("wn-001", 8, None)
     assert (row["version"], row["job_ctl"]) == (__version__, "ok")
-    first = text.read(file).sequence or 0
+    first = text.FilePublisher(file).look()[0].sequence or 0
 
     said = sharectl.run("disable", "--reason", "cooling of room 3", "--for", "2h", **parts).stdout
     assert "cooling of room 3" in said
     assert f"no targets at {file}" in said
-    assert (text.read(file).sequence or 0) > first
+    assert (text.FilePublisher(file).look()[0].sequence or 0) > first
     withdrawn = file.read_bytes()
     becomes(pool, NO_TARGET)
     cycles: list[str] = []

@@ -144,7 +144,7 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl, pool_version: V
     assert groups["atlas"]["pending_by_cores"] == sizes
     assert sum(used["cores"] for used in groups.values()) == running
     sharectl.run("cycle")
-    text.read(sharectl.targets)
+    assert text.FilePublisher(sharectl.targets).look()[0].problem is None
     rows = jobs_file.read_jobs(sharectl.jobs_file, frozenset(GROUPS))
     assert sum(jobs.jobs for jobs in rows.pending) == len(HOSTILE_POWER) + len(HOSTILE_CORES)
     printed = sharectl.folder / "from-condor_q.txt"

@@ -43,7 +43,7 @@ def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
 
     def published() -> bool:
         command.run("cycle", pool=DEADLINES)
-        return text.read(command.targets).targets == 1
+        return text.FilePublisher(command.targets).look()[0].targets == 1
 
     wait_for(published, "the collector knows that the jobs run, and a target is published")
     return command
@@ -117,7 +117,7 @@ def test_after_a_cycle_with_a_clock_two_days_ahead_the_next_one_begins_again_fro
     first = sharectl.run("cycle", expect=74, pool=DEADLINES)
     assert "the clock of this machine was ahead then" in first.stderr
     assert abs(sequence_of(sharectl.targets) - time.time()) < 300
-    assert text.read(sharectl.targets).targets == 1
+    assert text.FilePublisher(sharectl.targets).look()[0].targets == 1
     second = sharectl.run("cycle", pool=DEADLINES)
     assert second.stderr == ""
 
@@ -129,7 +129,7 @@ def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_writte
     seen = []
     while any(cycle.poll() is None for cycle in started):
         # Raises if it is not whole.
-        seen.append(text.read(sharectl.targets))
+        seen.append(text.FilePublisher(sharectl.targets).look()[0])
     for cycle in started:
         out, err = cycle.communicate(timeout=HANG_SECONDS)
         assert cycle.returncode == 0, f"{out}\n{err}"
@@ -153,7 +153,7 @@ def contents(sharectl: Sharectl) -> dict[str, Any]:
 
 
 def sequence_of(path: Path) -> int:
-    sequence = text.read(path).sequence
+    sequence = text.FilePublisher(path).look()[0].sequence
     assert sequence is not None
     return sequence
 

@@ -43,7 +43,8 @@ from sharectl.condor.configuration import (
 from sharectl.condor.expressions import UNSCOPED, references
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.consumption.cost import Refusal
-from sharectl.files.packed import content_of
+from sharectl.files.files import content_of
+from sharectl.files.packed import text_errors
 from sharectl.words import near
 
 CHECKS = Checks("consumption.txt")
@@ -327,7 +328,8 @@ def check(path: Optional[Path]) -> tuple[list[Finding], tuple[SlotType, ...]]:
     name = str(path or "this machine")
     if path is None or path.is_dir():
         return _checked(name, read, source_of(path))
-    text = content_of(path, MAX_BYTES)[0].decode("utf-8", "replace")
+    with text_errors(name):
+        text = content_of(path, MAX_BYTES + 1).decode("utf-8", "replace")
     return _checked(name, read_text, name, text)
 
 

@@ -51,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(text, end="")
     else:
         _refuse_existing(path)
-        files.replace(path, [text], is_new=True)
+        files.replace(path, [text])
         groups = counted(len(config.groups), "group")
         check = shlex.join(["sharectl", "check", "config", "--config", str(path)])
         print(printable(f"{path}: {groups}; now: {check}"))

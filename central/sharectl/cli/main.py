@@ -85,7 +85,6 @@ TRACEBACK = "SHARECTL_TRACEBACK"
 MOST_UNSEARCHED = 50_000
 """New objects after which Python looks for garbage."""
 
-_WITHOUT_VERB = ("-h", "--help", "--version")
 _MESSAGE_CHARACTERS = 500
 
 
@@ -179,28 +178,11 @@ class _Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse as argparse does; an unknown option is an error of the verb, with its usage."""
-        self._refuse_early_option(args or ())
         parsed, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            word = unknown[0].partition("=")[0]
-            otherwise = "--help tells what it takes"
-            remedy = did_you_mean(word, self._option_string_actions, otherwise)
+            remedy = "see --help, and write options behind the verb"
             self.error(f"unrecognized arguments: {' '.join(unknown)}; {remedy}")
         return parsed, unknown
-
-    def _refuse_early_option(self, words: Sequence[str]) -> None:
-        """End with an error for an option before the verb, or before the second word of one."""
-        for verbs in self._get_positional_actions():
-            choices = verbs.choices if isinstance(verbs.choices, dict) else {}
-            name = next((word for word in words if word in choices), None)
-            if name and words[0].startswith("-") and words[0] not in _WITHOUT_VERB:
-                place = f"{self.prog} {name} {words[0]} ..."
-                self.error(f"options are written behind the {str(verbs.metavar).lower()}: {place}")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        """Print, as Python 3.11 and later do: a full standard error changes no exit code."""
-        with contextlib.suppress(OSError):
-            super()._print_message(message, file)
 
     def error(self, message: str) -> NoReturn:
         """End with the usage; arguments in the message may come from anywhere."""
@@ -269,9 +251,7 @@ def _verb(name: str) -> Verb:
     try:
         verb = import_module(module).VERBS[name]
     except ModuleNotFoundError as error:
-        if not module.startswith(str(error.name)):
-            raise
-        fact = f"{name} is a verb of the laboratory, which is not installed"
+        fact = f"{name} is a verb of the laboratory, of which {error.name} is not installed"
         raise MissingExtraError(f"{fact}; install the package sharectl-lab") from None
     return verb
 
@@ -285,12 +265,9 @@ def _open_missing_streams() -> None:
     Otherwise the next file that is opened gets the stream's number, and the output of libraries.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
-        try:
-            os.fstat(number)
-        except OSError:
+        if getattr(sys, name) is None:
             # It gets the lowest free number.
             os.open(os.devnull, os.O_RDWR)
-        if getattr(sys, name) is None:
             setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -307,11 +284,9 @@ def _complain(*lines: str) -> None:
 def _reader_is_gone() -> bool:
     """Return whether standard output is a pipe or a socket without a reader."""
     poll = select.poll()
-    try:
-        poll.register(sys.stdout, 0)
-    except (OSError, ValueError):
-        return False
-    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+    with contextlib.suppress(OSError, ValueError):
+        poll.register(sys.stdout, 0)  # errors and ends are reported all the same
+    return bool(poll.poll(0))
 
 
 def _end_output() -> None:

@@ -92,10 +92,8 @@ class Failures:
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """Lines without repetition, and without errors that a later one supersedes."""
-        superseded = {error.supersedes for error in self.errors}
-        heard = (error for error in self.errors if str(error) not in superseded)
-        return tuple(dict.fromkeys(chain.from_iterable(error.problems for error in heard)))
+        """Lines without repetition."""
+        return tuple(dict.fromkeys(chain.from_iterable(error.problems for error in self.errors)))
 
     @property
     def kind(self) -> type[StateError]:

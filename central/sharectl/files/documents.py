@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,9 +21,6 @@ Content = dict[str, Any]
 _READS = 1
 """Schema version of all documents."""
 _MOST_DIGITS = 18
-_VERSION = re.compile(rb'\s*\{\s*"schema_version":\s*([0-9]{1,9})\b')
-"""Begin of every document that `Document.replace` writes, in this release and in later ones."""
-_BEGIN_BYTES = 4096
 _REPORT = f"the file stays as it was; {REPORT}"
 
 
@@ -42,8 +38,6 @@ class Document:
 
     path: Path
     max_bytes: int
-    replaces_newer: bool = False
-    """A new one may take the place of one of a newer sharectl."""
 
     def read(self, parse: Callable[[Content], T]) -> Optional[T]:
         """Value that ``parse`` makes of the content; None if there is no file.
@@ -78,24 +72,11 @@ class Document:
             raise DocumentError(f"schema_version is not {_READS}")
         return content
 
-    def refuse_newer(self) -> None:
-        """Raise NewerFileError if the file there is of a newer sharectl."""
-        try:
-            text, _ = files.read_regular(self.path, _BEGIN_BYTES)
-        except OSError:
-            return
-        begin = _VERSION.match(text or b"")
-        if begin is not None and int(begin[1]) > _READS:
-            raise NewerFileError(self.path, int(begin[1]))
-
     def replace(self, content: Mapping[str, Any]) -> None:
         """Put a new file in the place of the old one, which stays if `read` would refuse the new.
 
-        Values may be dataclasses. Raises StateError, also as `files.replace`, and NewerFileError
-        as `refuse_newer`.
+        Values may be dataclasses. Raises StateError, also as `files.replace`.
         """
-        if not self.replaces_newer:
-            self.refuse_newer()
         try:
             # A line for each key: indented JSON takes ten times as long.
             lines = (

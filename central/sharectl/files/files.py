@@ -8,8 +8,10 @@ import fcntl
 import io
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Optional, TextIO
 
@@ -29,12 +31,9 @@ followed.
 _BEGIN_BYTES = 4096
 REMEDIES = {
     **dict.fromkeys((errno.EACCES, errno.EPERM), "give this user the right to write there"),
-    errno.ENOENT: "make the folder",
-    errno.ENOTDIR: "make the folder",
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "make the folder"),
     errno.ENOSPC: "make room",
-    errno.EDQUOT: "make room",
     errno.EROFS: "mount that file system for writing",
-    errno.EMFILE: "raise `ulimit -n`",
 }
 """Number of an operating system's error -> remedy."""
 _POLL_SECONDS = 0.1
@@ -45,11 +44,11 @@ _descriptors: set[int] = set()
 # ---- writing
 
 
-def replace(path: Path, chunks: Iterable[str], mode: int = 0o644, *, is_new: bool = False) -> None:
+def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     """Put a new file in the place of ``path``: written beside it, synced, renamed.
 
-    Raises StateError if that fails, or a device or folder is there, or anything at all where the
-    file ``is_new``; the old file is untouched then, and nothing stays beside it.
+    Raises StateError if that fails, or a device or folder is there; the old file is untouched
+    then, and nothing stays beside it.
     """
     _refuse_all_but(path, _GIVES_WAY)
     with _as_state_error(path):
@@ -63,11 +62,7 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644, *, is_new: boo
                 os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
                 _remove_leftovers(path, os.fstat(file.fileno()).st_mtime)
-            if is_new:
-                os.link(name, path)  # fails where a rename would replace
-                Path(name).unlink()
-            else:
-                Path(name).replace(path)
+            Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
@@ -154,14 +149,11 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
                 newer.replace(older)
 
 
-def name_aside(path: Path, now: int, ends: Iterable[str] = ("",)) -> Path:
-    """Free name beside a file that is broken at Unix time ``now``, with each of ``ends``."""
-    stem = f"{path.name}.broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}"
-    name, number, ends = stem, 0, tuple(ends)
-    while any(os.path.lexists(path.with_name(name + end)) for end in ends):
-        number += 1
-        name = f"{stem}-{number}"
-    return path.with_name(name)
+def name_aside(path: Path, now: int) -> Path:
+    """Free name beside a file that is broken at Unix time ``now``."""
+    stem = f"{path}.broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}"
+    names = (Path(stem if number == 0 else f"{stem}-{number}") for number in count())
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def make_folder(folder: Path, mode: int = 0o750) -> None:
@@ -297,6 +289,14 @@ def read_regular(path: Path, most_bytes: int) -> tuple[Optional[bytes], os.stat_
             return None, facts
         with open(descriptor, "rb", closefd=False) as file:
             return file.read(most_bytes), facts
+
+
+def content_of(path: Path, most_bytes: int) -> bytes:
+    """Up to so many bytes of a file, or of standard input, ``-``. Errors as of `open_bytes`."""
+    if path == Path("-"):
+        return sys.stdin.buffer.read(most_bytes)
+    with open_bytes(path) as file:
+        return file.read(most_bytes)
 
 
 def lines_of(file: TextIO, most: int) -> Iterator[str]:

@@ -8,14 +8,12 @@ that only YAML knows, such as 51:00, are text.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Optional, Union
 
 import yaml
-from yaml.reader import ReaderError
 
 from sharectl.errors import ConfigError
 from sharectl.files import files
@@ -111,24 +109,18 @@ def text_of(path: Path, least: str, how: str = "") -> str:
     ``least`` is the remedy without a file. Raises ConfigError if it cannot be read.
     """
     try:
-        if path == Path("-"):
-            content = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with files.open_bytes(path) as file:
-                content = file.read(MAX_BYTES + 1)
+        content = files.content_of(path, MAX_BYTES + 1)
         if len(content) <= MAX_BYTES:
             return content.decode("utf-8")
         problem = f" has more than {MAX_BYTES} bytes; name another file"
     except FileNotFoundError:
         problem = f" there is no such file; {least}, or name another file{how}"
-    except IsADirectoryError:
-        problem = " is a directory; name a file in it"
     except UnicodeDecodeError as error:
         line, byte = content.count(b"\n", 0, error.start) + 1, content[error.start]
         problem = f"{line}: byte 0x{byte:02X} is not UTF-8; save the file as UTF-8"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        problem = f" cannot be read: {reason}; check its owner and mode"
+        problem = f" cannot be read: {reason}; check its path, owner and mode"
     raise ConfigError([f"{path}:{problem}"])
 
 
@@ -185,17 +177,13 @@ class _Loader(yaml.SafeLoader):
 
 
 def _syntax_fault(text: str, error: Exception, loader: Optional[_Loader]) -> Fault:
-    if isinstance(error, ReaderError):
-        code = f"U+{ord(text[error.position]):04X}"
-        message = f"holds the character {code}, which YAML forbids; remove it"
-        return Fault(error.position, None, message)
     if not isinstance(error, yaml.MarkedYAMLError):
-        # PyYAML trips over escapes such as \UFFFFFFFF and over endless version numbers.
-        index = loader.index if loader else 0
-        return Fault(index, None, "not YAML: an escape or a number here is too large; remove it")
+        # Characters that YAML forbids, escapes such as \UFFFFFFFF, endless version numbers.
+        index = getattr(error, "position", loader.index if loader else 0)
+        return Fault(index, None, "not YAML: a character or number here is not allowed; remove it")
     mark, context = error.problem_mark or error.context_mark, error.context_mark
-    hint = next(hint for words, hint in _HINTS.items() if words in str(error))
     within = f", {error.context} at line {_position(text, context.index)[0]}" if context else ""
+    hint = next(hint for words, hint in _HINTS.items() if words in str(error))
     index = int(mark.index) if mark else 0
     return Fault(index, None, f"not YAML: {error.problem}{within}; {hint}")
 

@@ -191,7 +191,7 @@ def unpacked(document: bytes) -> bytes:
 
 def set_aside(path: Path, now: int) -> Path:
     """Rename a broken ledger, overwriting nothing; returns its new path. Raises StateError."""
-    aside = files.name_aside(path, now, ("", *BESIDE))
+    aside = files.name_aside(path, now)
     with errors_of(path):
         # The write-ahead log first: it belongs to the broken file.
         for end in (*BESIDE, ""):

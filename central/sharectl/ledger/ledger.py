@@ -48,8 +48,7 @@ class Ledger:
             self._record(record, snapshot)
             raise StateError(
                 f"{error.fact}: moved to {aside}, and a new ledger was begun, which has this "
-                "cycle; docs/ledger.md tells how to get out of the old one what can be read",
-                supersedes=str(error),
+                "cycle; docs/ledger.md tells how to get out of the old one what can be read"
             ) from error
 
     def cycles(self, since: int, until: int, *, with_nodes: bool = False) -> Iterator[CycleRecord]:
@@ -156,9 +155,7 @@ class Histories:
                 remedy = f"see `sharectl ledger check`; if that finds nothing, {REPORT}"
                 problems.append(StateError(f"{fact}; {remedy}"))
         if problems:
-            superseded = "".join(error.supersedes for error in problems)
-            lines = (line for error in problems for line in error.problems)
-            raise StateError(*lines, supersedes=superseded)
+            raise StateError(*(line for error in problems for line in error.problems))
 
     def run_times(self, groups: Sequence[str]) -> RunTimes:
         """Run times that the ledger has learnt."""

@@ -107,7 +107,8 @@ def copy_in(path: Path, kind: type[T], warnings: list[str]) -> Optional[T]:
         fact = f"{path}: cannot be read: {shown(str(error))}"
         warnings.append(f"{fact}; it is written again when the source answers")
     except NewerFileError as error:
-        warnings.append(str(error))
+        fact = f"{path}: schema_version {error.version} is of a newer sharectl"
+        warnings.append(f"{fact}; it is written again when the source answers")
     return None
 
 

@@ -93,13 +93,9 @@ class AuditFile:
             with files.only_one(path.parent, self.wait_seconds, is_folder=True):
                 files.rotate(path, self.max_bytes, files.LOG_FILES)
                 files.append_lines(path, lines, _MODE)
-        except OSError as error:
+        except (OSError, LockedError) as error:
             raise StateError(
-                f"{path.parent}: cannot be made: {error.strerror}; make it, or make room"
-            ) from error
-        except LockedError as error:
-            raise StateError(
-                f"{path}: not written: another process holds {path.parent}; look for it"
+                f"{path}: not written: {error}; see its folder, and who holds it"
             ) from error
 
 

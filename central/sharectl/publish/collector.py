@@ -41,7 +41,6 @@ PROJECTION = (
 )
 
 _PAGE = "(docs/transports.md)"
-_TOKEN = f"give sharectl a token {_PAGE}"
 _PUBLISHING = "UPDATE_AD_GENERIC"
 _METHODS = "SEC_CLIENT_AUTHENTICATION_METHODS"
 _LOOK_SECONDS = 0.05
@@ -139,12 +138,8 @@ def placed(
     foreign = sorted(Counter(ad.identity for ad in every if ad.identity != publisher).items())
     others = ", ".join(f"{count} of {other}" for other, count in foreign)
     if plan is None:
-        empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
-        if others:
-            empty = (
-                "holds no plan of the identity that publish: names, and targets of others: "
-                f"{others}; is identity wrong? (docs/transports.md)"
-            )
+        beside = f", and targets of others: {others}" if others else ""
+        empty = f"holds no plan of sharectl{beside}; `sharectl cycle`, or correct identity {_PAGE}"
         return PlacedTargets("collector", name, f"{name}: {problem or empty}")
     mixed = (
         f"{name}: holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
@@ -252,7 +247,12 @@ def _deliver(
     daemons.authenticate(always=True)
     patience_seconds = _PATIENCE_RATIO * way.deadline_seconds
     if not daemons.advertise(collector, _PUBLISHING, ads):
-        return None, _why_refused(collector, way.identity)
+        sender = daemons.collector_identity(collector, "READ")
+        if sender is None:
+            # Without authentication it answers, or this raises the reason why it does not.
+            daemons.authenticate(always=False)
+            _ads_in(collector)
+        return None, f"does not take the ads{why_not_shown(sender, way.identity)}"
     newest = plan_of(there := _until(collector, partial(_shows, plan), patience_seconds))
     if newest is None or not _shows(plan, there):
         sender = daemons.collector_identity(collector, _PUBLISHING)
@@ -292,54 +292,35 @@ def why_not_whole(ads: Collection[PlacedAd], plan: Plan, identity: str) -> Optio
     arrived = len(_targets_of(ads, identity)) - len(beside)
     if not _shows(plan, ads):
         return "shows another plan by now; see whether a second sharectl publishes there"
-    if beside:
-        return (
-            f"holds targets from {identity} that are not of this plan ({plan.sequence}) and come "
-            f"again after they are withdrawn, such as {beside[0].name} (sequence "
-            f"{beside[0].sequence}); see who else has the token of that identity"
-        )
-    if arrived < len(plan.targets):
-        fact = f"holds {arrived} of {len(plan.targets)} targets"
-        return f"{fact}; CollectorLog there says why, and the next cycle tries again"
-    return None
+    if not beside and arrived >= len(plan.targets):
+        return None
+    others = f", and targets from {identity} that are not of this plan" if beside else ""
+    return (
+        f"holds {arrived} of {len(plan.targets)} targets{others}; see CollectorLog there, and who "
+        "else has the token of that identity; the next cycle tries again"
+    )
 
 
 def why_not_shown(sender: Optional[tuple[str, str]], expected: Optional[str]) -> str:
     """Words on the sender (identity and method) of ads that are not there, and the remedies."""
-    known_as = f"; it knows sharectl as {sender[0]} (by {sender[1]})" if sender else ""
-    if sender and expected not in (None, sender[0]):
-        known_as += f", not as {expected}"
+    known_as = "it does not know sharectl"
+    if sender:
+        known_as = f"it knows sharectl as {sender[0]} (by {sender[1]})"
+        known_as += f", not as {expected}" if expected not in (None, sender[0]) else ""
     return (
-        f"{known_as}; see whether COLLECTOR_REQUIREMENTS there refuses them, another identity "
-        "sends ads of the same names, or the token is not the one that is meant "
-        f"(`condor_token_list`; {_METHODS} here must have IDTOKENS) {_PAGE}"
+        f"; {known_as}; see whether COLLECTOR.ALLOW_DAEMON there lacks it, COLLECTOR_REQUIREMENTS "
+        "refuses the ads, another identity sends ads of the same names, or the token is not the "
+        f"one that is meant (`condor_token_list`; {_METHODS} here must have IDTOKENS) {_PAGE}"
     )
 
 
 def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
     """Problem if nodes that go by the identity ``expected`` do not believe ``identity``."""
-    if identity.endswith(_UNMAPPED):
-        fact = f"knows sharectl only as {identity}, as anybody, so that no node believes it"
-        return f"{fact}; {_TOKEN}"
-    if expected in (None, identity):
+    is_another = expected not in (None, identity)
+    if not is_another and not identity.endswith(_UNMAPPED):
         return None
+    wanted = f", not as {expected}" if is_another else ""
     return (
-        f"knows sharectl as {identity}, not as {expected}: nodes that are told {expected} believe "
-        f"none of it, and those that are told {identity} all of it; set identity, here and on the "
-        "nodes, or give sharectl the token of that identity"
+        f"knows sharectl as {identity}{wanted}: nodes do not believe it; give sharectl the token "
+        f"of the identity that nodes are told, or correct identity, here and on nodes {_PAGE}"
     )
-
-
-def _why_refused(collector: Any, expected: Optional[str]) -> str:
-    if sender := daemons.collector_identity(collector, _PUBLISHING):
-        # It hangs up at an ad that COLLECTOR_REQUIREMENTS refuses.
-        return f"does not take the ads{why_not_shown(sender, expected)}"
-    if sender := daemons.collector_identity(collector, "READ"):
-        return (
-            f"takes no ads from {sender[0]} (by {sender[1]}): UPDATE_AD_GENERIC needs the level "
-            f"DAEMON; add {sender[0]} to COLLECTOR.ALLOW_DAEMON there, and condor_reconfig {_PAGE}"
-        )
-    # Without authentication it answers, or this raises the reason why it does not.
-    daemons.authenticate(always=False)
-    _ads_in(collector)
-    return f"does not know sharectl, and takes ads of nobody it does not know; {_TOKEN}"

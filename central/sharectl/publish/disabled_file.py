@@ -29,7 +29,7 @@ class DisabledFile:
 
     def __init__(self, state_directory: Path, wait_seconds: float = 5.0) -> None:
         self.path = state_directory / "disabled"
-        self.document = Document(self.path, _MAX_BYTES, replaces_newer=True)
+        self.document = Document(self.path, _MAX_BYTES)
         self.wait_seconds = wait_seconds
 
     def disabled(self) -> Optional[Disabled]:
@@ -40,13 +40,11 @@ class DisabledFile:
             return None
         except OSError as error:
             return Disabled(f"{self.path}: {error.strerror}, so nobody knows", "nobody", 0)
-        off, reason = None, "made by hand"
-        with contextlib.suppress(OSError, DocumentError):
-            try:
-                off = self.document.read(_parsed)
-            except NewerFileError:
-                reason = "by a newer sharectl"
-        return off or Disabled(reason, user_name(facts.st_uid), int(facts.st_mtime))
+        off = None
+        with contextlib.suppress(OSError, DocumentError, NewerFileError):
+            off = self.document.read(_parsed)
+        by_hand = Disabled("made by hand", user_name(facts.st_uid), int(facts.st_mtime))
+        return off or by_hand
 
     def disable(self, off: Disabled) -> Optional[StateError]:
         """Switch off, in the place of an earlier reason; returns why the reason is not kept.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Callable
 
 from sharectl.cycle.ports import PlacedTargets, Publisher
-from sharectl.errors import PublishError, StateError, WithdrawnError
+from sharectl.errors import NewerFileError, PublishError, StateError, WithdrawnError
 from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Plan
 from sharectl.times import shown
@@ -36,11 +36,14 @@ class FormerPlacesFile:
     def remember(self, plan: Plan) -> None:
         """Note that every place of the configuration may hold ``plan``."""
         if plan.targets:
-            before = dict[str, int]()
+            places = dict.fromkeys(self.names, plan.valid_until)
             try:
-                before = self._read()
-            finally:
-                self._write({**before, **dict.fromkeys(self.names, plan.valid_until)})
+                self._write({**self._read(), **places})
+            except NewerFileError:
+                raise
+            except StateError:
+                self._write(places)
+                raise
 
     def publishers(self) -> list[Publisher]:
         """Publishers that empty the former places."""

@@ -21,13 +21,10 @@ from typing import Any, Optional
 from sharectl.errors import ConfigError
 from sharectl.files import files
 
-_REMEDIES = {
-    "no-key": "signing_key_file names a regular file of at most 1 MiB",
-    "unsafe-key": "let root own it, and chmod 0640 or 0600: nobody else may read or change it",
-    "bad-key": "a KEYID is of a-z, 0-9, _ and -; `openssl rand -hex 32` makes a HEX",
-}
-"""Code of the nodes' program for a file of keys -> remedy."""
-
+_REMEDY = (
+    "let root own it, chmod 0640 or 0600; a KEYID is of a-z, 0-9, _ and -, `openssl rand -hex 32` "
+    "makes a HEX"
+)
 
 Keys = Mapping[bytes, bytes]
 """Id of a key -> secret that the central manager and the nodes share."""
@@ -70,8 +67,7 @@ def read_keys(path: Path) -> Keys:
         problem = f"{path}: cannot be read: {error.strerror or error}"
         raise ConfigError([f"{problem}; signing_key_file names the file of keys"]) from error
     except reader.JobError as error:
-        code, detail = error.args
-        raise ConfigError([f"{detail}; {_REMEDIES[code]}"]) from error
+        raise ConfigError([f"{error.args[1]}; {_REMEDY}"]) from error
     return keys
 
 
@@ -83,8 +79,6 @@ NETWORK_FILE_SYSTEM = re.compile(
 )
 """Types of file systems, as /proc/self/mounts names them, whose files others can write too."""
 MOUNTS = Path("/proc/self/mounts")
-
-_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def why_untrusted(file: Path, mounts: Path, trusted_uids: Collection[int]) -> Optional[str]:
@@ -113,6 +107,6 @@ def _file_system(file: Path, mounts: Path) -> Optional[str]:
         return None
     kinds = {}  # of several mounts at one point the last one counts
     for _, point, kind, *_ in (entry.split(" ") for entry in entries if entry.count(" ") > 1):
-        kinds[Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point))] = kind
+        kinds[Path(point)] = kind
     real = Path(os.path.realpath(file))  # the file need not be there yet
     return next((kinds[point] for point in (real, *real.parents) if point in kinds), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import Callable
@@ -17,10 +16,7 @@ MAX_BYTES = 2**26
 _LAST_CYCLE = "last_cycle"
 _MEMORIES = ("controllers", "blocks", "unheeding")
 """Parts that begin afresh if any of them is invalid."""
-_SEQUENCE = re.compile(rb'"sequence":\s*([0-9]{1,12})\b')
-_SEARCHED_BYTES = 2**22
 _MAX_SEQUENCE = 10**12 - 1
-"""Sequences are at most some steps ahead of Unix seconds."""
 
 
 class StateFile:
@@ -42,9 +38,8 @@ class StateFile:
         except BrokenStateError as error:
             aside = self._begin_again(state)
             raise StateError(
-                f"{error.fact}; moved to {aside}, and a new one was begun: limits and controllers "
-                "begin afresh, and the sequence goes up",
-                supersedes=str(error),
+                f"{self.path}: moved to {aside}, and a new one was begun: limits and controllers "
+                "begin afresh, and the sequence goes up"
             ) from error
         self._write(state, last_cycle)
 
@@ -60,13 +55,11 @@ class StateFile:
         try:
             return self.document.read(_parsed) or (State(), {})
         except NewerFileError as error:
-            sequence = self._sequence_before()
-            raise NewerFileError(self.path, error.version, sequence) from error
+            raise NewerFileError(self.path, error.version, self._sequence_before()) from error
         except DocumentError as error:
             raise BrokenStateError(
-                f"{self.path}: cannot be read: {error}",
-                f"the next `sharectl cycle` that publishes moves it to {self.path}.broken-DATE and "
-                "begins a new one, with a sequence that still goes up",
+                f"{self.path}: cannot be read: {error}; the next `sharectl cycle` that publishes "
+                f"moves it to {self.path}.broken-DATE and begins a new one",
                 self._sequence_before(),
             ) from error
         except OSError as error:
@@ -77,14 +70,14 @@ class StateFile:
         self.document.replace({**vars(state), _LAST_CYCLE: last_cycle})
 
     def _sequence_before(self) -> int:
-        """Highest sequence that a file may have had that cannot be read."""
+        """Highest sequence that a file may have had that cannot be read.
+
+        Sequences are Unix seconds, and it was written after the publishing that it recorded.
+        """
         try:
-            text, facts = files.read_regular(self.path, _SEARCHED_BYTES)
+            return min(max(0, int(self.path.stat().st_mtime)), _MAX_SEQUENCE)
         except OSError:
             return 0
-        named = max((int(match[1]) for match in _SEQUENCE.finditer(text or b"")), default=0)
-        # A file that lost its text was written after the publishing that it recorded.
-        return max(named, min(max(0, int(facts.st_mtime)), _MAX_SEQUENCE))
 
     def _begin_again(self, state: State) -> Path:
         """Put ``state`` in the place of the broken file; returns the new path of that one."""
@@ -92,10 +85,8 @@ class StateFile:
         try:
             self.path.rename(aside)
         except OSError as error:
-            raise StateError(
-                f"{self.path}: is broken and cannot be moved: {error.strerror or error}; give this "
-                "user the right to write in its folder, or remove it"
-            ) from error
+            why = f"{self.path}: is broken and cannot be moved: {error.strerror or error}"
+            raise StateError(f"{why}; give this user the right to write in its folder") from error
         try:
             self._write(state, {})
         except BaseException:

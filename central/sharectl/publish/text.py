@@ -13,7 +13,6 @@ from sharectl.errors import (
     InputError,
     PublishError,
     StateError,
-    UnsignedError,
     WithdrawnError,
 )
 from sharectl.files import files
@@ -76,9 +75,13 @@ class FilePublisher:
         return self.arrived_at(str(self.path))
 
     def arrived_at(self, place: str) -> str:
-        """Return ``place``, or raise UnsignedError if the text there should be signed."""
+        """Return ``place``, or raise WithdrawnError if the text there should be signed."""
         if self.seal.key_problem is not None:
-            raise UnsignedError(place, self.seal.key_problem)
+            raise WithdrawnError(
+                place,
+                f"{place}: targets are withdrawn, unsigned: {self.seal.key_problem}; nodes with a "
+                "key refuse what is not signed, and have no target either",
+            )
         return place
 
     def write(self, plan: Plan) -> None:
@@ -147,11 +150,6 @@ def render(plan: Plan, seal: Seal = Seal()) -> str:
     lines += [f"# targets: {len(plan.targets)}", *target_lines(plan)]
     text = "".join(f"{line}\n" for line in lines)
     return f"{text}{signing.line(text.encode('ascii'), seal.keys)}\n" if seal.keys else text
-
-
-def read(path: Path) -> PlacedTargets:
-    """Targets in the file at ``path``, signed by anybody. Raises InputError if it is invalid."""
-    return parse_text(content_of(path), str(path))
 
 
 def content_of(path: Path) -> bytes:

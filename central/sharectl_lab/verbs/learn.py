@@ -72,7 +72,6 @@ def _run(arguments: argparse.Namespace) -> int:
     files.refuse_unwritable(arguments.output)
     files.refuse_foreign(arguments.output, "{", "policy")
     document = Document(arguments.output, MAX_BYTES)
-    document.refuse_newer()
     seeds = tuple(range(arguments.seed, arguments.seed + arguments.seeds))
     cases = [Case(episode, seed) for episode in episodes for seed in seeds]
     evaluate = _evaluation(cases, arguments.jobs or many.cores())

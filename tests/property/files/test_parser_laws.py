@@ -26,8 +26,7 @@ from sharectl.model import PoolConfig
 from sharectl.plan import nodes
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import State
-from sharectl.publish import signing
-from sharectl.publish import text as plan_json
+from sharectl.publish import signing, text
 from sharectl.publish.disabled_file import DisabledFile
 from sharectl.publish.state import StateFile
 from sharectl.shares.groups import group_of
@@ -253,7 +252,7 @@ def peak_of(read: Callable[[], object]) -> int:
 
 READERS: dict[str, tuple[Callable[[Path], object], int]] = {
     "configuration": (load.load, 8 * MIB),
-    "targets": (plan_json.read, 8 * MIB),
+    "targets": (lambda path: text.FilePublisher(path).look(), 8 * MIB),
     "keys": (signing.read_keys, MIB),
     "state": (lambda path: StateFile(path).load(), 200 * MIB),
     "marker": (lambda path: DisabledFile(path.parent).disabled(), MIB),

@@ -76,11 +76,8 @@ def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]
 SLIPS = {
     "": "VERB",
     "erors": '"erors" is invalid; did you mean errors?',
-    "--config x errors": "options are written behind the verb: sharectl errors --config ...",
-    "ledger --config=x check": "options are written behind the action: sharectl ledger check --co",
-    "explain --config x group cms": "behind the subject: sharectl explain group --config ...",
-    "check --json pool": "options are written behind the check: sharectl check pool --json ...",
-    "errors --jbs=x": "errors: error: unrecognized arguments: --jbs=x; did you mean --jobs?",
+    "check --json pool": "check: error: unrecognized arguments: --json; see --help, and write opti",
+    "errors --jbs=x": "errors: error: unrecognized arguments: --jbs=x; see --help",
 }
 
 

@@ -51,7 +51,7 @@ def test_a_warning_that_stands_is_printed_once() -> None:
 
 def test_status_says_that_nothing_is_steered(run: Run, config: Path, tmp_path: Path) -> None:
     assert publish_targets(tmp_path) == ""
-    assert text.read(tmp_path / "sharectl.txt").targets == 1
+    assert text.FilePublisher(tmp_path / "sharectl.txt").look()[0].targets == 1
     assert StateFile(tmp_path / "state.json").load().sequence
     add(config, "mode: observe\n")
     _, out, err = run("status")

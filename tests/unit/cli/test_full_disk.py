@@ -62,7 +62,7 @@ def test_on_a_full_disk_it_is_off_and_the_old_file_gives_room(folder: Path) -> N
     assert "No space left on device; make room; an empty file is there instead" in output
     assert "sharectl is disabled all the same" in output
     assert DisabledFile(result).disabled() is not None
-    assert text.read(result / "sharectl.txt").targets == 0
+    assert text.FilePublisher(result / "sharectl.txt").look()[0].targets == 0
 
 
 def test_where_nothing_can_be_written_the_file_of_targets_is_removed(folder: Path) -> None:

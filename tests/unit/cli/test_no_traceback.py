@@ -144,7 +144,6 @@ def test_a_full_standard_output_is_named_and_a_failure(config: Path) -> None:
     assert ended.code == 74
     assert ended.err == "sharectl: standard output: No space left on device; make room\n"
     assert run(["--help"], full(1)).code == 74
-    assert run(["explain", "nobody", "--config", str(config)], full(2)).code == 2
     assert run(["status", "--config", str(config)], closed(1)).code == 1
 
 

@@ -46,16 +46,16 @@ def mounts(folder: Path, *lines: str) -> Path:
 
 
 def test_a_file_on_a_network_file_system_is_to_be_signed(own: Path) -> None:
-    (own / "sh ared").mkdir()
-    local = f"dev {own}/sh\\040ared ext4 rw 0 0"
+    (own / "shared").mkdir()
+    local = f"dev {own}/shared ext4 rw 0 0"
     for kind in ("nfs", "nfs4", "cifs", "ceph", "fuse.sshfs"):
-        remote = f"server:/x {own}/sh\\040ared {kind} rw 0 0"
+        remote = f"server:/x {own}/shared {kind} rw 0 0"
         table = mounts(own, local, remote, "tmpfs /elsewhere tmpfs rw 0 0")
-        (line,) = advice(config(own, f'{{file: "{own}/sh ared/sharectl.txt"}}'), table)
+        (line,) = advice(config(own, f'{{file: "{own}/shared/sharectl.txt"}}'), table)
         assert (line[:17], f"({kind})" in line) == ("publish[0].file: ", True)
         assert advice(config(own, f"{{file: {own}/sharectl.txt}}"), table) == []
         table = mounts(own, remote, local)
-        why = signing.why_untrusted(own / "sh ared" / "sharectl.txt", table, [os.geteuid()])
+        why = signing.why_untrusted(own / "shared" / "sharectl.txt", table, [os.geteuid()])
         assert kind not in (why or ""), "of two mounts on one place the later counts"
 
 

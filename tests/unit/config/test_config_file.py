@@ -174,7 +174,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         (b"groups: {cms: {pledge_hs06: 1}}\n# caf\xe9\n", ":2: byte 0xE9"),
         ("groups: {}\n".encode("utf-16"), ":1: byte 0xFF"),
         (b"#" * (MAX_BYTES + 1), ": has more than"),
-        (b"a: 1\x00\n", ":1:5: holds the character U+0000"),
+        (b"a: 1\x00\n", ":1:5: not YAML: a character"),
     ):
         path.write_bytes(content)
         with pytest.raises(ConfigError) as caught:
@@ -183,7 +183,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path, fact in (
         (tmp_path / "none.yaml", f"there is no such file; `sharectl init -o {tmp_path}/none.yaml`"),
         (Path("/dev/null/sharectl.yaml"), "Not a directory"),
-        (tmp_path, "is a directory"),
+        (tmp_path, "Is a directory"),
         (Path(f"{tmp_path}/a\0b"), "cannot be read"),
         (Path("/dev/zero"), "it is neither a regular file nor a pipe"),
     ):

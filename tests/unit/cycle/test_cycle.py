@@ -160,7 +160,6 @@ def test_while_the_state_is_broken_no_sequence_is_published_twice(
     assert cycle(around).problems == ()
     file.path.write_bytes(file.path.read_bytes()[:left_bytes])
     os.utime(file.path, (NOW, NOW))
-    (problem,) = cycle(around).problems
-    assert "moved to" in problem
+    assert "moved to" in cycle(around).problems[-1]
     assert cycle(around).problems == ()
     assert [plan.sequence for plan in around.publishers[0].plans] == [NOW, NOW + 1, NOW + 2]

@@ -195,12 +195,3 @@ def test_standard_input_stays_open_for_the_next_reader(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"groups: {}\n")))
     assert text_of(Path("-"), "") == "groups: {}\n"
     assert text_of(Path("-"), "") == ""
-
-
-def test_a_new_file_replaces_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "new"
-    files.replace(path, ["first"], 0o640, is_new=True)
-    assert (path.read_text(), path.stat().st_mode & 0o777) == ("first", 0o640)
-    with pytest.raises(StateError, match="File exists"):
-        files.replace(path, ["second"], is_new=True)
-    assert (path.read_text(), list(tmp_path.iterdir())) == ("first", [path])

@@ -98,5 +98,5 @@ def test_disable_takes_targets_from_a_place_that_was_left_once(
     assert len(places(tmp_path).publishers()) == 1
     assert main(["disable", "--reason", "test", "--config", str(config)]) == 0
     assert f"no targets at {old}\n" in capsys.readouterr().out
-    assert text.read(old).targets == 0
+    assert text.FilePublisher(old).look()[0].targets == 0
     assert places(tmp_path).publishers() == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sharectl.errors import PublishError, UnsignedError
+from sharectl.errors import PublishError, WithdrawnError
 from sharectl.model import HttpsWay, Plan, Target
 from sharectl.publish.https import HttpsPublisher, fetch
 from sharectl.publish.text import Seal, render
@@ -44,14 +44,14 @@ def test_without_its_key_a_withdrawal_is_served_unsigned_and_said_to_be(
     server.answer = serving(render(withdrawal, Seal("pool-1")).encode())
     way = replace(at(server), file=tmp_path / "x")
     keyless = HttpsPublisher(way, Seal("pool-1", key_problem="no key"))
-    with pytest.raises(UnsignedError) as caught:
+    with pytest.raises(WithdrawnError) as caught:
         keyless.publish(withdrawal)
     assert caught.value.place == server.url()
     server.answer = serving(b"", 404)
     for plan in (PLAN, withdrawal):
         with pytest.raises(PublishError) as refused:
             keyless.publish(plan)
-        assert not isinstance(refused.value, UnsignedError), "it has not arrived"
+        assert not isinstance(refused.value, WithdrawnError), "it has not arrived"
 
 
 def drip(request: BaseHTTPRequestHandler) -> None:

@@ -33,4 +33,4 @@ def test_the_signed_text_is_that_of_the_contract() -> None:
 def test_a_published_text_of_another_kind_is_not_waited_for(tmp_path: Path, make: object) -> None:
     make(tmp_path / "text")  # type: ignore[operator]
     with pytest.raises(InputError, match="cannot be read"):
-        sharectl_file.read(tmp_path / "text")
+        sharectl_file.content_of(tmp_path / "text")

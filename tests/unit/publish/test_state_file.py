@@ -69,16 +69,15 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
-def test_a_broken_file_is_put_aside_whole_and_reported_once(tmp_path: Path, content: bytes) -> None:
+def test_a_broken_file_is_put_aside_whole(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "state.json"
     file = StateFile(path, clock=lambda: NOW)
     for name in ("state.json.broken-20231114T221320Z", "state.json.broken-20231114T221320Z-1"):
         path.write_bytes(content)
-        with pytest.raises(BrokenStateError, match=str(path)) as first:
+        with pytest.raises(BrokenStateError, match=str(path)):
             file.load()
-        with pytest.raises(StateError, match=f"moved to {tmp_path / name},") as caught:
+        with pytest.raises(StateError, match=f"moved to {tmp_path / name},"):
             file.save(State(NOW))
-        assert caught.value.supersedes == str(first.value)
         assert (tmp_path / name).read_bytes() == content
         assert file.load() == State(NOW)
 
@@ -99,23 +98,13 @@ def test_an_invalid_memory_is_dropped_and_targets_stay(tmp_path: Path, content: 
     assert state == replace(STATE, controllers={}, unheeding={}, blocks=State().blocks)
 
 
-@pytest.mark.parametrize(
-    ("content", "sequence"),
-    [
-        (b'{"sequence": 2000000000, "nodes"', 2_000_000_000),
-        (b"", NOW),
-        (b'{"sequence": %d' % 10**40, NOW),
-    ],
-)
-def test_a_broken_file_tells_which_sequence_was_reached(
-    tmp_path: Path, content: bytes, sequence: int
-) -> None:
+def test_a_broken_file_tells_which_sequence_was_reached(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    path.write_bytes(content)
+    path.write_bytes(b'{"sequence": %d' % 10**40)
     os.utime(path, (NOW, NOW))
     with pytest.raises(BrokenStateError) as caught:
         StateFile(path).load()
-    assert caught.value.sequence == sequence
+    assert caught.value.sequence == NOW
 
 
 @pytest.mark.parametrize("before", [b"{", json.dumps(CONTENT).encode()])

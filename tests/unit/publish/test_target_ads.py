@@ -44,7 +44,12 @@ HELD = [ad(7), ad(6, name="sharectl-cn-2"), plan_ad(7), {"MyType": "Machine"}]
     ("ads", "identity", "facts", "problem"),
     [
         ([], None, None, "C: holds no plan of sharectl"),
-        ([plan_ad(9, HIS), ad(6)], OURS, None, f"and targets of others: 1 of {HIS};"),
+        (
+            [plan_ad(9, HIS), ad(6)],
+            OURS,
+            None,
+            f"holds no plan of sharectl, and targets of others: 1 of {HIS};",
+        ),
         (HELD, None, (OURS, 7, 4060, 1), None),
         (
             [*HELD, ad(7, HIS), ad(7, "")],
