@@ -37,7 +37,7 @@ KEPT_NODES = 16
 HORIZON_SECONDS = 86_400.0
 """Time for which moved power counts. Nodes that free cores later get no target.
 
-A third of it and four times as much lower the shortfall by 0.05 points at most
+A third of it and four times as much lower the shortfall by 0.15 points at most, within its spread
 (docs/measurements.md).
 """
 

@@ -38,7 +38,8 @@ from sharectl.plan.waits import NodeCores, RunTimes, Wait, wait_for_cores
 KEEP_GAIN_RATIO = 0.25
 """A target stays unless another one is worth more by this part.
 
-0 and 1 lower the shortfall by 0.17 points at most, within its spread (docs/measurements.md).
+0 and a half lower the shortfall by 0.08 points at most, within its spread
+(docs/measurements.md).
 """
 
 
