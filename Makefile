@@ -23,7 +23,7 @@ help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
 	@echo "make test   lint, types, all tests on HTCondor 25.14.1, on 23.9.6 those of its semantics"
 	@echo "make test-all   all tests on both versions, those that take minutes too; without a pool also on Python $(OTHER_PYTHONS)"
-	@echo "make check  lint and types only"
+	@echo "make check  lint, types, and bounds of lines, words and keys (bench/house.py)"
 	@echo "make docs   the documentation as a site, in dist/site"
 	@echo "make unit   tests that need no pool"
 	@echo "make pool   tests on real pools; SUITE=trixie SEMANTICS_SUITE=trixie for 23.9.6 alone"
@@ -44,6 +44,7 @@ check: venv
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/python bench/house.py
 
 # Broken links and anchors end it.
 docs: venv
