@@ -77,7 +77,7 @@ OF_GOLDEN = {
     ),
     # 1 core each; 2 of 16 quanta of 4000 MiB; a quantum of 1000 MiB; the request, without policy.
     # 4 licences and the memory without a core are left; the third type is weighed by its cores.
-    "defaults": Expected(
+    "beside-startd": Expected(
         ["1 300 0"] * 16,
         [(1, 300)] * 4 + [(1, 500)] * 8 + [(1, 1000)] * 4,
         [0, 4, 4000],
