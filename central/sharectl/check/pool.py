@@ -203,7 +203,13 @@ def timer(subject: PoolSubject) -> Iterator[Finding]:
 @CHECKS.rule()
 def status_problems(subject: PoolSubject) -> Iterator[Finding]:
     """Problems that `sharectl status` names, but for those of nodes."""
-    places = {"cycle": "last cycle", "place": "publish", "free": "cores", "future": "this machine"}
+    places = {
+        "state": "state_directory",
+        "cycle": "last cycle",
+        "place": "publish",
+        "free": "cores",
+        "future": "this machine",
+    }
     for kind, place in places.items():
         level = Level.ADVICE if kind == "cycle" and not subject.cycle else Level.ERROR
         for problem in subject.problems.get(kind, ()):
@@ -430,7 +436,7 @@ def defrag(subject: PoolSubject) -> Iterator[Finding]:
 
 STATES = {Level.UNKNOWN: "unknown", Level.ADVICE: "warn", Level.ERROR: "fail"}
 """Levels, the worst last -> state of a check."""
-OF_COLLECTOR = ("clocks", "groups", "cron", "start", "nodes", "cores", "defrag")
+OF_COLLECTOR = ("clocks", "groups", "leftovers", "cron", "start", "nodes", "cores", "defrag")
 """Checks that need the collector's answer."""
 
 

@@ -101,7 +101,8 @@ def _group(arguments: argparse.Namespace) -> int:
     groups = [control.group for control in explained.record.groups]
     if name not in groups:
         raise _absent("group", arguments.name, groups)
-    otherwise = decisions.otherwise(explained, what_if.role(name))
+    nodes = [node.node for node in explained.record.nodes]
+    otherwise = decisions.otherwise(explained, what_if.role(name), nodes)
     pages.group_page(explained, name, otherwise).print(sys.stdout, json=arguments.json)
     return 0
 

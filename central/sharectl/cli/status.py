@@ -18,6 +18,7 @@ from sharectl.condor.node_ads import CLOCKS_DIFFER_SECONDS, Awaited, look_at_nod
 from sharectl.config.model import OBSERVE, Config
 from sharectl.cycle.ports import PlacedTargets
 from sharectl.cycle.publication import (
+    Failures,
     are_partners,
     both_publish,
     foreign_plan_words,
@@ -25,7 +26,8 @@ from sharectl.cycle.publication import (
     in_force,
     of_now,
 )
-from sharectl.errors import ConfigError, PoolUnavailableError, SharectlError
+from sharectl.errors import ConfigError, PoolUnavailableError, SharectlError, StateError
+from sharectl.files.documents import Content
 from sharectl.model import Disabled
 from sharectl.plan.nodes import problems as refusals
 from sharectl.plan.nodes import version_problems
@@ -84,7 +86,7 @@ def _run(arguments: argparse.Namespace) -> int:
     options.show(arguments, "status", content, partial(status_tables, seen.status, seen.off))
     options.say_warnings(seen.warnings)
     options.say(seen.problems)
-    return 1 if seen.problems else 0
+    return StateError.exit_code if seen.problems_of["state"] else int(bool(seen.problems))
 
 
 def _as_plugin(arguments: argparse.Namespace) -> int:
@@ -103,6 +105,7 @@ def _as_plugin(arguments: argparse.Namespace) -> int:
 def _plugin(config: Config) -> tuple[int, list[str]]:
     seen = look_with(config)
     code = plugin.CRITICAL if seen.problems else plugin.OK
+    code = plugin.UNKNOWN if seen.problems_of["state"] else code
     # No problem, because it is meant so; but who looks at the monitor did perhaps not mean it.
     idle = ["mode: observe"] if config.mode == OBSERVE else []
     idle += [f"disabled {disabled_words(seen.off)}"] if seen.off else []
@@ -118,9 +121,11 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
     """Status now; ``ask`` asks the collector for the nodes."""
     now = int(time.time())
     off = in_force(wiring.switch_of(config).disabled(), now)
-    store = wiring.state_of(config)
-    state, of_future = of_now(store.load(), now)
-    cycle, is_off = store.last_cycle(), off is not None or config.mode == OBSERVE
+    store, unread = wiring.state_of(config), Failures()
+    state, of_future, cycle = NO_STATE, None, Content()
+    with unread:
+        (state, of_future), cycle = of_now(store.load(), now), store.last_cycle()
+    is_off = off is not None or config.mode == OBSERVE
     published = places(config, now, state, is_off=is_off)
     nodes = _nodes(config, now, _awaited(published, state, cycle, now), ask)
     stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
@@ -137,6 +142,7 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "blocks": blocks_data(stands, config.control.give_up, now),
     }
     problems = {
+        "state": [*unread.messages],
         "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
         "free": [*block_problems(status["blocks"])],
         "node": [*node_problems(status, only_measures=config.nodes.only_measures)],

@@ -79,7 +79,7 @@ def remedy_of(path: Path) -> str:
     """Future of a broken ledger, and the remedy."""
     return (
         f"the next `sharectl cycle` that meets this moves it to {path}.broken-DATE and begins a "
-        "new one; docs/ledger.md tells how to get out of it what can be read"
+        "new one"
     )
 
 

@@ -47,8 +47,7 @@ class Ledger:
             aside = database.set_aside(self.path, record.taken_at)
             self._record(record, snapshot)
             raise StateError(
-                f"{error.fact}: moved to {aside}, and a new ledger was begun, which has this "
-                "cycle; docs/ledger.md tells how to get out of the old one what can be read"
+                f"{error.fact}: moved to {aside}, and a new ledger was begun, which has this cycle"
             ) from error
 
     def cycles(self, since: int, until: int, *, with_nodes: bool = False) -> Iterator[CycleRecord]:

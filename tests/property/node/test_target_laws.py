@@ -206,6 +206,8 @@ class Connection(socket.socket):
 @example(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", 2**21)
 @example(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", 2**21)
 @settings(max_examples=300, deadline=None)
+# From Python 3.13 on a response tells that its file was closed before it.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_any_answer_of_a_web_server_is_taken_or_refused(reply: bytes, more: int) -> None:
     """Any bytes make a document of at most 1 MiB, or a fault with a code."""
     with Connection(reply + b"#" * more) as connection:

@@ -226,3 +226,12 @@ def test_a_monitor_gets_a_code_that_it_knows_for_a_mistake_of_ours(run: Run, con
     code, out, err = run("status", "--nagios")
     assert (code, err) == (3, "")
     assert out.startswith("SHARECTL UNKNOWN - internal error: TypeError: ")
+
+
+def test_a_broken_state_hides_nothing_else(run: Run, config: Path) -> None:
+    run("cycle")
+    (config.parent / "state.json").write_text('{"schema_version": 1, "sequ')
+    code, out, err = run("status")
+    assert (code, out.splitlines()[0]) == (74, "status")
+    assert "state.json: cannot be read" in err
+    assert run("status", "--nagios")[0] == 3

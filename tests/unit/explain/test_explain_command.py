@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.cli.cycle import digest_of
+from sharectl.config.load import load
 from sharectl.control.laws import Control, Shadow
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
@@ -91,6 +93,16 @@ def test_screens(
     if name.endswith(".txt"):
         assert len(out.splitlines()) <= 24
         assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_group_is_told_of_nodes_that_are_not_under_control(
+    run: Run, tmp_path: Path, config: Path
+) -> None:
+    look = busy(0)
+    nodes = tuple(replace(node, controlled=False) for node in look.nodes)
+    write(tmp_path, law(max_nodes=4), [replace(look, nodes=nodes)], digest_of(load(config)))
+    changes = run("explain", "group", "cms", "--json").json["would_change"]
+    assert "controlled" in [change["code"] for change in changes]
 
 
 @pytest.mark.usefixtures("kept")
