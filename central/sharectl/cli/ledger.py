@@ -56,6 +56,7 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 def _export(arguments: argparse.Namespace) -> int:
     name, output = arguments.what, arguments.output
+    options.refuse_no_period(arguments)
     config, table = options.config_of(arguments), TABLES[name]
     ledger, period = wiring.ledger_of(config), (arguments.since, arguments.until)
     home = NamedFile("state_directory", config.state_directory)

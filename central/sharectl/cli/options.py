@@ -128,6 +128,12 @@ def number(least: float, most: float, *, whole: bool = False) -> Callable[[str],
     return parsed
 
 
+def refuse_no_period(arguments: argparse.Namespace) -> None:
+    """Usage error of an action whose ``--from`` is not before its ``--to``."""
+    if arguments.since >= arguments.until:
+        arguments.usage_error("--from is not before --to: write the earlier time first")
+
+
 def config_of(arguments: argparse.Namespace) -> Config:
     """Configuration that ``--config`` names."""
     from sharectl.config.load import load

@@ -49,6 +49,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     """Write the page over an older one; print where it is, or its numbers as JSON."""
+    options.refuse_no_period(arguments)
     config, path = options.config_of(arguments), arguments.output / INDEX
     refuse_output(path, config, arguments.config)
     content = _write(config, path, arguments.since, arguments.until)

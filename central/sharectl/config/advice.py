@@ -79,13 +79,13 @@ def absent(config: Config, unit: Unit) -> list[str]:
     return [
         f"{places}: there is no folder {folder} on this machine; make it before cycles run here"
         for folder, places in _folders(config).items()
-        if not _is_folder(folder) and (str(folder) not in made or os.access(folder, os.F_OK))
+        if not os.access(folder, os.F_OK) and str(folder) not in made
     ]
 
 
 def unusable(config: Config, file: Path) -> tuple[list[str], list[str]]:
     """Problems of cycles on this machine, and files that this user has no right to look at."""
-    problems = [*_missing(config, file), *clashes(config, file)]
+    problems = [*_missing(config, file), *_other_kinds(config), *clashes(config, file)]
     problems += laws.problems(steering_of(config))
     try:
         if config.signing_key_file is not None:
@@ -106,6 +106,16 @@ def _missing(config: Config, file: Path) -> Iterator[str]:
         if read.is_read and is_used and not os.access(read.path, os.F_OK):
             fact = f"there is no {read.path} on this machine"
             yield f"{read.name}: {fact}; put it there, or write another"
+
+
+def _other_kinds(config: Config) -> Iterator[str]:
+    """Files to write that are folders, and folders that are something else."""
+    for file in written(config):
+        if _is_folder(file.path):
+            yield f"{file.name}: {file.path} is a folder; name a file"
+    for folder, places in _folders(config).items():
+        if os.access(folder, os.F_OK) and not _is_folder(folder):
+            yield f"{places}: {folder} is no folder; move it away, or name a folder"
 
 
 def _folders(config: Config) -> dict[Path, str]:
