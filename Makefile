@@ -48,7 +48,7 @@ check: venv
 
 # Broken links and anchors end it.
 docs: venv
-	$(VENV)/bin/mkdocs build --quiet --strict
+	$(VENV)/bin/mkdocs build --strict
 
 # Neighbours stay with one worker, which then makes what they share once; a worker that is done takes from the other.
 UNIT = $(PYTHON) -m pytest --ignore tests/pool -m "not pool" --numprocesses 2 --dist worksteal
