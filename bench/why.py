@@ -35,9 +35,8 @@ def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     without = next(node.node for node in record.nodes if node.target is None)
     group_seconds, group = _timed(lambda: otherwise(context, what_if.role(most_over)))
     under_target = what_if.under_target(without)
-    node_seconds, node = _timed(lambda: otherwise(context, under_target, [without]))
-    nodes_of = [node.node for node in record.nodes]
-    cycle_seconds, cycle = _timed(lambda: otherwise(context, what_if.targets_in_all, nodes_of))
+    node_seconds, node = _timed(lambda: otherwise(context, under_target, without))
+    cycle_seconds, cycle = _timed(lambda: otherwise(context, what_if.targets_in_all))
     return {
         "decide": decision_seconds,
         "cycle": cycle_seconds,

@@ -193,7 +193,7 @@ def timer(subject: PoolSubject) -> Iterator[Finding]:
     if age > 2 * validity / 3:
         kind, service = "too late" if age > validity else "late", unit.replace(".timer", ".service")
         yield finding(kind, "last cycle", age=span(age), service=service)
-    if not subject.timer and not subject.cycle:
+    if not subject.timer and not subject.cycle and not subject.problems.get("state"):
         yield finding("no timer", unit, unit=unit)
     if subject.timer and subject.timer.get("ActiveState") != "active":
         state = subject.timer.get("ActiveState", "unknown")
@@ -438,6 +438,8 @@ STATES = {Level.UNKNOWN: "unknown", Level.ADVICE: "warn", Level.ERROR: "fail"}
 """Levels, the worst last -> state of a check."""
 OF_COLLECTOR = ("clocks", "groups", "leftovers", "cron", "start", "nodes", "cores", "defrag")
 """Checks that need the collector's answer."""
+OF_STATE = ("timer", "cycles", "targets", "cores")
+"""Checks that need what the last cycle left in state.json."""
 
 
 @dataclass(frozen=True)
@@ -471,11 +473,12 @@ def check(subject: PoolSubject) -> PoolReport:
         answers = ask_daemons(look, to_ask(subject.expected), OUR_CRON_KNOBS, subject.config.pool)
     timer = advice.unit_of(timer_of(subject.file), ("LoadState", "ActiveState"))
     whole = replace(subject, answers=answers, timer=timer)
-    findings = CHECKS.findings(whole)
-    if look is None:
-        why = "the collector did not answer"
-        findings += (Finding("-", why, "-", Level.UNKNOWN, name) for name in OF_COLLECTOR)
-        findings = CHECKS.in_order(findings)
+    blind = {
+        "the collector did not answer": OF_COLLECTOR if look is None else (),
+        "state.json cannot be read": OF_STATE if subject.problems.get("state") else (),
+    }
+    findings = [Finding("-", why, "-", Level.UNKNOWN, name) for why in blind for name in blind[why]]
+    findings = CHECKS.in_order([*CHECKS.findings(whole), *findings])
     ignored = frozenset(subject.config.check.ignore)
     shown = tuple(finding for finding in findings if finding.id not in ignored)
     return PoolReport(shown, dict(_evidence(whole)), ignored)

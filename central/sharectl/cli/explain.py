@@ -101,8 +101,7 @@ def _group(arguments: argparse.Namespace) -> int:
     groups = [control.group for control in explained.record.groups]
     if name not in groups:
         raise _absent("group", arguments.name, groups)
-    nodes = [node.node for node in explained.record.nodes]
-    otherwise = decisions.otherwise(explained, what_if.role(name), nodes)
+    otherwise = decisions.otherwise(explained, what_if.role(name))
     pages.group_page(explained, name, otherwise).print(sys.stdout, json=arguments.json)
     return 0
 
@@ -122,7 +121,7 @@ def _node(arguments: argparse.Namespace) -> int:
         pool, now = config.pool, int(time.time())
         stale_seconds = config.nodes.job_ctl_stale_seconds
         words = ask(pool.collector, node.node, now, stale_seconds, pool.collector_deadline_seconds)
-    otherwise = decisions.otherwise(explained, what_if.under_target(node.node), [node.node])
+    otherwise = decisions.otherwise(explained, what_if.under_target(node.node), node.node)
     since = _since(explained, node, config)
     pages.node_page(explained, node, otherwise, since, words).print(sys.stdout, json=arguments.json)
     return 0
@@ -153,8 +152,7 @@ def _cycle(arguments: argparse.Namespace) -> int:
     again, otherwise = None, None
     if record.complete:
         again = _decided_again(record, config)
-        nodes = [node.node for node in record.nodes]
-        otherwise = decisions.otherwise(again, what_if.targets_in_all, nodes)
+        otherwise = decisions.otherwise(again, what_if.targets_in_all)
     pages.cycle_page(record, before, again, otherwise).print(sys.stdout, json=arguments.json)
     return 0
 

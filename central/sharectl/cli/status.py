@@ -51,13 +51,15 @@ Groups: pledge, power used, power due and lack, the part of it that it does not 
 pending jobs of one core and of more (multi), each with the longest wait; the code of its reason
 (`sharectl explain codes`). ?: unknown. --json has all waits.
 
-A problem is a line on standard error with its remedy: of the last cycle, of a place of targets, of
-the collector, of nodes under control that refuse targets or cannot get them (`sharectl nodes`), of
-cores that stand free under a target, of targets that stay after `sharectl disable`, of a clock.
+A problem is a line on standard error with its remedy: of state.json, of the last cycle, of a place
+of targets, of the collector, of nodes under control that refuse targets or cannot get them
+(`sharectl nodes`), of cores that stand free under a target, of targets that stay after `sharectl
+disable`, of a clock.
 No problem: sharectl is disabled, a plan without targets, a node without the snippet while mode is
 observe or nodes.controlled is "*" or a share, and lines that begin with "warning:".
 
-As a monitoring check: --nagios, or the exit code, which is 1 if there is a problem."""
+As a monitoring check: --nagios, or the exit code, which is 1 if there is a problem,
+and 74 if state.json cannot be read."""
 
 
 class Status(NamedTuple):
@@ -78,7 +80,10 @@ class Status(NamedTuple):
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    """Print the last cycle, the places of targets and the nodes; 1 if any has a problem."""
+    """Print the last cycle, the places of targets and the nodes; 1 if any has a problem.
+
+    74 if what the last cycle left cannot be read.
+    """
     if arguments.nagios:
         return _as_plugin(arguments)
     seen = look_with(options.config_of(arguments))
@@ -146,7 +151,7 @@ def look_with(config: Config, ask: Look = look_at_nodes) -> Status:
         "place": [*place_problems(status, config.nodes.job_ctl_stale_seconds)],
         "free": [*block_problems(status["blocks"])],
         "node": [*node_problems(status, only_measures=config.nodes.only_measures)],
-        "cycle": [*cycle_problems(status["last_cycle"])],
+        "cycle": [] if unread.errors else [*cycle_problems(status["last_cycle"])],
         "future": [of_future] if of_future else [],
     }
     return Status(status, off, problems, state, cycle.get("warnings", ()))

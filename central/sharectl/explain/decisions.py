@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import NamedTuple, Optional
@@ -89,11 +88,12 @@ def targets_of(record: CycleRecord) -> tuple[Target, ...]:
     return tuple(node.target for node in record.nodes if node.target is not None)
 
 
-def otherwise(explained: Explained, outcome: Outcome, nodes: Collection[str] = ()) -> Otherwise:
-    """Changes that would change an outcome; ``nodes`` may come under control."""
+def otherwise(explained: Explained, outcome: Outcome, node: Optional[str] = None) -> Otherwise:
+    """Changes that would change an outcome; one node, or all, may come under control."""
     note = "" if explained.agrees else ANOTHER
     if explained.record.reason in OVERRULING:
         note = OVERRULED
+    nodes = [record.node for record in explained.record.nodes] if node is None else [node]
     flips = what_if.flips(explained.case, explained.decision, outcome, nodes)
     return Otherwise(flips, outcome(explained.decision), note)
 

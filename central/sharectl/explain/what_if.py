@@ -54,7 +54,7 @@ class Flip(NamedTuple):
 
 
 def flips(
-    case: Case, decision: Decision, outcome: Outcome, nodes: Collection[str] = ()
+    case: Case, decision: Decision, outcome: Outcome, nodes: Collection[str]
 ) -> tuple[Flip, ...]:
     """Changes that would change the outcome of ``decision``; ``nodes`` may come under control."""
     tried = [

@@ -9,6 +9,7 @@ from typing import Any, Optional
 
 import pytest
 
+from sharectl.check.pool import OF_STATE
 from sharectl.cli.status import node_problems, place_problems
 from sharectl.model import Plan, Standing, Target
 from sharectl.plan.blocks import ALL_NODES, BackOff, BlockMemory, OpenBlock
@@ -234,4 +235,8 @@ def test_a_broken_state_hides_nothing_else(run: Run, config: Path) -> None:
     code, out, err = run("status")
     assert (code, out.splitlines()[0]) == (74, "status")
     assert "state.json: cannot be read" in err
+    assert "no cycle has run" not in err
     assert run("status", "--nagios")[0] == 3
+    states = json.loads(run("check", "pool", "--json")[1])["states"]
+    assert states["files"] == "fail"
+    assert {"unknown"} <= {states[name] for name in OF_STATE} <= {"unknown", "fail"}
