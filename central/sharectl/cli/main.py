@@ -44,7 +44,7 @@ VERBS = {
     "pledges": "each group's pledge, where it is from and how old it is",
     "explain": "why a group, a node, a cycle or a job is treated as it is, and what would change "
     "it",
-    "report": "draw the ledger as one page: work against pledge, jobs by size, errors, targets",
+    "report": "draw the ledger as one page: work against pledge, jobs, errors, targets",
     "ledger": "what was recorded of every cycle: its size, check and export",
     "check": "check the configuration, snippets, or a running pool (policies: `consumption check`)",
     "snippets": "put sharectl's HTCondor configuration in place on this machine, or take it away",

@@ -47,8 +47,8 @@ lived = st.lists(st.tuples(readings, intervals), min_size=1, max_size=8)
 
 
 def after(control: Control, past: Past, state: Mapping[str, float] = {}) -> Move:
-    """What the controller said last, of all that it was given."""
-    return reduce(lambda said, one: step(control, said.state, *one), past, Move(state, 0.0))
+    """Last move of the controller after all that it was given."""
+    return reduce(lambda moved, one: step(control, moved.state, *one), past, Move(state, 0.0))
 
 
 def same(one: float, other: float) -> bool:
@@ -152,12 +152,12 @@ def test_without_a_bound_pid_does_not_know_how_often_it_looked(
     wide = replace(pid, derivative_seconds=derivative)
     control = Control("pid", pid=wide)
     seen = [(Reading(sign * error, power), seconds) for error, power, seconds in past]
-    said = after(control, seen)
+    moved = after(control, seen)
     now = seen[0][0]
     start = seen[-1][0].power_hs06
     half = replace(now, power_hs06=start + part * (now.power_hs06 - start))
-    once = step(control, said.state, now, dt)
-    first = step(control, said.state, half, part * dt)
+    once = step(control, moved.state, now, dt)
+    first = step(control, moved.state, half, part * dt)
     twice = step(control, first.state, now, (1 - part) * dt)
     assert isclose(once.state[SLOPE], twice.state[SLOPE], rel_tol=1e-6, abs_tol=1e-6)
     if not {*once.acted, *first.acted, *twice.acted}:
@@ -173,11 +173,11 @@ def test_other_parameters_do_not_kick(
     before = Control("pid", pid=replace(pid, integral_seconds=pid.integral_seconds or 60.0))
     other = replace(before.pid, gain=gain, derivative_seconds=derivative, integral_seconds=integral)
     past = [(replace(one, deadband_hs06=0.0), dt) for one, dt in [*past, (now, 60.0)]]
-    said = after(before, past)
-    changed = step(Control("pid", pid=other), said.state, past[-1][0], 1e-6)
-    bounded = {"output-limit", "against-error"} & {*said.acted, *changed.acted}
-    if not bounded and max(abs(said.state[INTEGRAL]), abs(changed.state[INTEGRAL])) < MOST:
-        unchanged = step(before, said.state, past[-1][0], 1e-6)
+    moved = after(before, past)
+    changed = step(Control("pid", pid=other), moved.state, past[-1][0], 1e-6)
+    bounded = {"output-limit", "against-error"} & {*moved.acted, *changed.acted}
+    if not bounded and max(abs(moved.state[INTEGRAL]), abs(changed.state[INTEGRAL])) < MOST:
+        unchanged = step(before, moved.state, past[-1][0], 1e-6)
         assert isclose(changed.output_hs06, unchanged.output_hs06, rel_tol=1e-3, abs_tol=1e-2)
 
 
@@ -200,13 +200,13 @@ def test_broken_numbers_do_no_harm(
     """A broken number moves nothing, and spoils no later output."""
     state = after(control, past).state
     changed: dict[str, Any] = {name: number}
-    said = step(control, state, replace(now, **changed), dt)
-    assert isfinite(said.output_hs06)
-    assert all(isfinite(value) for value in said.state.values())
+    moved = step(control, state, replace(now, **changed), dt)
+    assert isfinite(moved.output_hs06)
+    assert all(isfinite(value) for value in moved.state.values())
     if not isfinite(number):
-        assert said.output_hs06 == 0
-        assert said.state == state
-    assert isfinite(step(control, said.state, now, dt).output_hs06)
+        assert moved.output_hs06 == 0
+        assert moved.state == state
+    assert isfinite(step(control, moved.state, now, dt).output_hs06)
 
 
 @given(controls, pasts, broken, readings, intervals | broken)
@@ -249,7 +249,7 @@ def test_what_some_give_others_get(errors: list[float], dts: list[float], second
 @given(st.floats(1, 1e6), st.lists(st.tuples(powers, intervals), min_size=1, max_size=9))
 def test_the_average_is_by_age(half_life: float, past: list[tuple[float, float]]) -> None:
     """`ewma` is the mean of the errors weighted by time, each halved for every half-life since."""
-    said = after(
+    moved = after(
         Control("ewma", Ewma(half_life)), [(Reading(error, 0.0), dt) for error, dt in past]
     )
     ages = [sum(dt for _, dt in past[number + 1 :]) for number in range(len(past))]
@@ -258,5 +258,5 @@ def test_the_average_is_by_age(half_life: float, past: list[tuple[float, float]]
         for number, (age, (_, dt)) in enumerate(zip(ages, past))
     ]
     wanted = sum(weight * error for weight, (error, _) in zip(weights, past))
-    assert isclose(said.state[AVERAGE], wanted, rel_tol=1e-6, abs_tol=1e-3)
+    assert isclose(moved.state[AVERAGE], wanted, rel_tol=1e-6, abs_tol=1e-3)
     assert isclose(sum(weights), 1, rel_tol=1e-6)
