@@ -187,6 +187,7 @@ def parse(
     numbered = [row for row in enumerate(lines, 1) if row[1][:1] not in ("", "#")]
     rows = [(number, *line.partition(" ")) for number, line in numbered]
     orders = set(filter(is_order, {order for _, _, _, order in rows}))  # many nodes, few orders
+    cut = "sharectl" in header and (rest or "targets" not in header)  # the head ends with it
     if "sharectl" not in header and changed:
         numbers = (len(rows), changed, changed + int(options["--max-age-seconds"]), 0)
         header = {"sharectl": "1", **dict(zip(NUMBERS, map(str, numbers)))}
@@ -201,8 +202,9 @@ def parse(
         wrong.append("# multicore_pending: %a: write 0 or 1" % header["multicore_pending"])
     if header.get("sharectl") != "1":
         wrong.append("# sharectl: %a: write 1" % header.get("sharectl", ""))
+    wrong = ["the end is missing behind %a" % (rest or lines[-1])] if cut else wrong
     if wrong:
-        raise JobError("malformed", "; ".join(wrong))
+        raise JobError("truncated" if cut else "malformed", "; ".join(wrong))
     count, begin, end, sequence = (int(header[name]) for name in NUMBERS)
     if rest or count != len(rows):
         detail = "%d of %d lines, no newline after %a" % (len(rows), count, rest)

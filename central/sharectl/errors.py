@@ -38,7 +38,7 @@ class SharectlError(Exception):
 
     def __init__(self, *lines: str) -> None:
         self.problems = tuple(map(printable, lines))
-        super().__init__("\n".join(self.problems))
+        super().__init__("; ".join(self.problems))
 
 
 class AbsentError(SharectlError):
@@ -65,7 +65,7 @@ class ConfigError(_ProblemsError):
 
 
 class SettingError(ConfigError):
-    """An option that sets a key of the configuration is wrong; the configuration itself is not."""
+    """An argument names or sets something that is not there; the configuration is not wrong."""
 
     exit_code = 2
 

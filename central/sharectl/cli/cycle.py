@@ -239,6 +239,7 @@ def _record(mode: str, result: CycleResult, seconds: float) -> dict[str, Any]:
         "shortfall_hs06": record.shortfall_hs06 if record is not None else None,
         "waits": [asdict(waits) for waits in snapshot.waits],
         "groups": as_json.group_reasons(record) if record is not None else [],
+        "reason": record.reason if record is not None else None,
         "plan": asdict(done.plan) if done.plan else None,
         "planned_targets": len(result.planned.targets) if result.planned else None,
         "disabled": asdict(done.disabled) if done.disabled else None,

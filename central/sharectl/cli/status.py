@@ -101,7 +101,7 @@ def _as_plugin(arguments: argparse.Namespace) -> int:
     except Exception as error:  # noqa: BLE001 - a monitor knows no other code for it
         is_ours = not isinstance(error, (SharectlError, OSError))
         text = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
-        details = text.splitlines() or [type(error).__name__]
+        details = getattr(error, "problems", text.splitlines()) or [type(error).__name__]
         code, lines = plugin.UNKNOWN, plugin.plugin_lines(plugin.UNKNOWN, details)
     print(*lines, sep="\n", flush=True)
     return code

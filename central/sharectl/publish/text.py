@@ -162,6 +162,8 @@ def content_of(path: Path) -> bytes:
         raise InputError([f"{problem}; {remedy}"]) from error
     if content is None:
         raise InputError([f"{path}: cannot be read: it is no regular file"])
+    if not content:
+        raise InputError([f"{path}: is empty; publish a new one with `sharectl cycle`"])
     return content
 
 

@@ -71,7 +71,7 @@ def _cycle_rows(cycle: Row, now: int) -> Iterator[tuple[str, object]]:
     whole = "complete" if cycle["complete"] else "incomplete: targets unchanged"
     yield "last cycle", f"{when}, took {number(cycle['seconds'])} s, {whole}"
     pair = f"{plan['held_back']} for {plan['helped']}: " if plan.get("helped") else ""
-    reason = f"{pair}{REASONS.get(plan.get('reason', ''), NONE)}"
+    reason = f"{pair}{REASONS.get(cycle.get('reason') or '', NONE)}"
     if not cycle["complete"]:
         reason = unanswered_words(cycle.get("unanswered", ()))
     yield "reason", reason
@@ -92,8 +92,10 @@ def _cycle_rows(cycle: Row, now: int) -> Iterator[tuple[str, object]]:
 def place_words(place: Row) -> str:
     """Content of a place, in words."""
     targets, seconds = counted(place["targets"], "target"), place["valid_for_seconds"]
-    valid = f"valid for {span(seconds)}" if seconds > 0 else f"ran out {span(seconds)} ago"
-    words = [f"{targets}, sequence {place['sequence']}, {valid}"]
+    words = [f"{targets}, by hand: without sequence and end"]
+    if seconds is not None:
+        valid = f"valid for {span(seconds)}" if seconds > 0 else f"ran out {span(seconds)} ago"
+        words = [f"{targets}, sequence {place['sequence']}, {valid}"]
     if place.get("signed_by"):
         verified = "" if place["verified"] else " (not verified)"
         words.append(f"signed by {place['signed_by']}{verified}")

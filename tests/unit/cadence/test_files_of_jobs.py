@@ -24,7 +24,7 @@ def test_a_fault_of_a_history_is_named_with_its_line(
     def problems(text: str) -> list[str]:
         with pytest.raises(InputError) as refused:
             file.history_jobs(_written(tmp_path / "jobs", text), Counter())
-        return str(refused.value).replace(str(tmp_path), "FOLDER").splitlines()
+        return [line.replace(str(tmp_path), "FOLDER") for line in refused.value.problems]
 
     listing("cadence/histories.txt", problems, 6)
 

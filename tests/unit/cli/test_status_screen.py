@@ -26,7 +26,8 @@ def status_of_a_pool() -> dict[str, Any]:
         "taken_at": record.taken_at,
         "seconds": record.seconds,
         "complete": True,
-        "plan": {"reason": record.reason, "limits": ({"code": "dwell", "nodes": 3},)},
+        "reason": record.reason,
+        "plan": {"limits": ({"code": "dwell", "nodes": 3},)},
         "errors": as_json.errors(0, tuple(row.error for row in record.groups))["groups"],
         "controllers": [
             {
@@ -93,3 +94,12 @@ def test_five_groups_fit_on_a_screen(
     assert "\x1b" not in pipe.getvalue()
     headings = [line.split() for line in pipe.getvalue().splitlines() if "pledge" in line]
     assert headings in ([line.split()] for line in shown if "pledge" in line)
+
+
+def test_a_disabled_cycle_has_a_reason_and_a_text_of_hand_no_end() -> None:
+    status, out = status_of_a_pool(), io.StringIO()
+    status["last_cycle"].update(plan=None, reason="disabled")
+    status["published"][0].update(sequence=None, valid_for_seconds=None)
+    status_tables(status, None, out)
+    assert re.search(r"^reason +withdrawn: sharectl is disabled$", out.getvalue(), re.MULTILINE)
+    assert "sharectl.txt: 5 targets, by hand: without sequence and end" in out.getvalue()

@@ -187,6 +187,7 @@ def test_a_cycle_that_was_kept_from_publishing_shows_its_changes(run: Run, tmp_p
         assert run("explain", *subject, "--json").json["decided_again"] == again
     content = run("explain", "cycle", "--json").json
     assert content["changes"]["counts"]["dropped"] == 4
+    assert "nodes 18, would be: not-needed 12, target 4," in run("explain", "cycle").words
     assert content["decided_again"] == "4 targets"
 
 

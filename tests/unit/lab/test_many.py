@@ -83,7 +83,7 @@ def test_results_are_in_the_order_of_the_tasks(processes: int) -> None:
 def test_errors_of_tasks_are_errors_of_the_call(processes: int) -> None:
     with pytest.raises(SharectlError) as raised:
         run_many([failing, failing], processes, lambda _part: None)
-    assert (str(raised.value), raised.value.exit_code) == ("one\ntwo", 78)
+    assert (str(raised.value), raised.value.exit_code) == ("one; two", 78)
     with pytest.raises((RuntimeError, ZeroDivisionError), match="by nothing"):
         run_many([broken, broken], processes, lambda _part: None)
 

@@ -75,7 +75,7 @@ def test_every_fault_has_its_line_and_its_remedy(
     def problems(text: str) -> list[str]:
         with pytest.raises(ConfigError) as refused:
             file.parse(text, "mine.yaml")
-        return str(refused.value).splitlines()
+        return list(refused.value.problems)
 
     listing("sim/scenarios.txt", problems, 14)
 

@@ -30,7 +30,7 @@ def problems_of(text: str, kind: type[SharectlError] = SettingError) -> list[str
     with pytest.raises(kind) as raised:
         read_strategies(text)
     assert type(raised.value) is kind
-    return [line.removeprefix("--strategies: ") for line in str(raised.value).splitlines()]
+    return [line.removeprefix("--strategies: ") for line in raised.value.problems]
 
 
 def test_the_usual_strategies_are_shipped_and_differ() -> None:

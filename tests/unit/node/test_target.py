@@ -107,7 +107,7 @@ def valid(generated: int, valid_until: int, ahead: int = 0) -> str:
     return document(LINE, sequence=NOW + ahead, now=begin, validity_seconds=seconds)
 
 
-HEADERS = ("generated", "valid_until", "sequence", "targets")
+HEADERS = ("generated", "valid_until", "sequence")
 TEXTS = {
     "ok": (
         document(LINE, groups=""),
@@ -117,6 +117,8 @@ TEXTS = {
     "no-line": ("",),
     "truncated": (
         *(LINE, f"{LINE}\ncn-1 {ORDER}", document(LINE)[:-1], "\0" * 100),
+        *(document(LINE)[:size] for size in (14, 30, 60, 100)),
+        document(LINE).partition("# targets")[0],
         *(document(LINE).replace("targets: 1", f"targets: {number}") for number in (0, 2)),
     ),
     "unknown-group": (
