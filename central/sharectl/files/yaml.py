@@ -32,16 +32,26 @@ MAX_PROBLEMS = 100
 """Problems that are listed one by one."""
 
 _TAG = "tag:yaml.org,2002:"
-_HINTS = {
-    "'\\t'": "write spaces instead of tabs",
-    "scanning an alias": 'put a pattern that begins with * in quotes: "*"',
-    "are not read": "put a name that begins with *, & or ! in quotes, and write values out",
-    "cannot start any token": "put text that begins with %, @ or ` in quotes",
-    "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds "
-    "a colon in quotes",
-    "": "check indentation, colons and quotes on this line and the one before",
+_INDENTED = "indented otherwise than the lines before; indent keys of one level alike, by spaces"
+_SYNTAX = {
+    "'\\t'": "a tab; write spaces instead of tabs",
+    "scanning an alias": '; put a pattern that begins with * in quotes: "*"',
+    "are not read": "; put a name that begins with *, & or ! in quotes, and write values out",
+    "cannot start any token": "; put text that begins with %, @ or ` in quotes",
+    "mapping values are not allowed": "no key can begin here; write a colon and a space "
+    "behind the key before, indent keys alike, and put text that holds a colon in quotes",
+    "expected ':'": "a key without a value; write a colon and a space behind the key",
+    "unexpected end of stream": "the quote that begins here does not end; write its end",
+    "but found '<block": _INDENTED,
+    "but found '-'": _INDENTED,
+    "expected <block end>": "no place for this; look for a bracket or quote too many or too few",
+    "expected ',' or": "the bracket of line {line} does not end; write it, or a comma, before this",
+    "another document": "a second document begins; remove the line ---, or all from there on",
+    "": "; check indentation, brackets, colons and quotes on this line and the one before",
 }
-"""Words of PyYAML's message → remedy."""
+"""Words of PyYAML's message → fact, if it is plainer than PyYAML's, and remedy."""
+_AT_BEGIN = ("expected ':'", "unexpected end of stream")
+"""Words of messages whose place is where the faulty part begins."""
 _NUMBERS: dict[str, tuple[re.Pattern[str], Callable[[str], Any]]] = {
     "int": (re.compile(r"[-+]?(0|[1-9][0-9]{0,299})"), int),
     "float": (re.compile(r"[-+]?[0-9]{0,299}\.[0-9]{0,299}([eE][-+][0-9]{1,9})?"), float),
@@ -182,10 +192,14 @@ def _syntax_fault(text: str, error: Exception, loader: Optional[_Loader]) -> Fau
         index = getattr(error, "position", loader.index if loader else 0)
         return Fault(index, None, "not YAML: a character or number here is not allowed; remove it")
     mark, context = error.problem_mark or error.context_mark, error.context_mark
-    within = f", {error.context} at line {_position(text, context.index)[0]}" if context else ""
-    hint = next(hint for words, hint in _HINTS.items() if words in str(error))
+    line = _position(text, context.index)[0] if context else 0
+    within = f", {error.context} at line {line}" if context else ""
+    words = next(words for words in _SYNTAX if words in str(error))
+    mark = context if words in _AT_BEGIN else mark
     index = int(mark.index) if mark else 0
-    return Fault(index, None, f"not YAML: {error.problem}{within}; {hint}")
+    fact, remedy = _SYNTAX[words].split("; ", 1)
+    fact = fact.format(line=line) or f"{error.problem}{within}"
+    return Fault(index, None, f"not YAML: {fact}; {remedy}")
 
 
 def _value(tree: Tree, node: Any, path: ValuePath) -> Any:
@@ -208,6 +222,11 @@ def _mapping(tree: Tree, node: Any, path: ValuePath) -> dict[str, Any]:
         index, key, fault = key_node.start_mark.index, key_node.value, ""
         if not isinstance(key_node, yaml.ScalarNode):
             key, fault = "?", "a key is a plain name; write it without brackets"
+        elif "{" in key:
+            key, fault = (
+                key.split("{")[0].rstrip(" :"),
+                "{ is in it; write a colon and a space before",
+            )
         fault, at = fault or _unprintable(key), (*path, key)
         if fault:
             tree.refuse(index, at, fault)
