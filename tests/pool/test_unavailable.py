@@ -62,7 +62,7 @@ MESSAGES: dict[str, dict[str, Any]] = {
     "collector: nowhere.invalid:9618: no such host: nowhere.invalid (": {
         "collector": "nowhere.invalid:9618"
     },
-    "schedd ap-9.example.org: the collector does not know it": {
+    "schedd ap-9.example.org: the collector does not know it; start it, or correct pool.schedds": {
         "schedds": ["ap-9.example.org", FIRST]
     },
 }

@@ -163,13 +163,15 @@ def readers(subject: PoolSubject) -> Iterator[Finding]:
 
 @CHECKS.rule()
 def strangers(subject: PoolSubject) -> Iterator[Finding]:
-    """Files that cycles append to, and that somebody else owns."""
+    """Files that cycles append to, and that somebody else owns; a folder that no cycle makes."""
     folder, log = subject.config.state_directory, subject.config.history.errors_log
     try:
         owner = folder.stat().st_uid
         files = [folder / "lock", log, *sorted(folder.glob("ledger/*"))]
         owners = {path: path.stat().st_uid for path in files if path.is_file()}
     except FileNotFoundError:
+        if not folder.parent.is_dir():
+            yield finding("no folder", str(folder))
         return  # no cycle has run yet
     except OSError as error:
         yield unseen(str(error.filename or folder), error)
@@ -404,7 +406,9 @@ def nodes(subject: PoolSubject) -> Iterator[Finding]:
         yield of_slots("refuses", slots, code=code, remedy=REMEDIES[code])
     steered = subject.controlled if subject.observes else subject.expected
     if subject.slots and not steered and not subject.config.nodes.only_measures:
-        yield finding("none controlled", "nodes.controlled")
+        is_quiet = subject.observes or subject.status.get("disabled")
+        level = Level.ADVICE if is_quiet else Level.ERROR
+        yield finding("none controlled", "nodes.controlled", level)
     if hot := subject.status["nodes"].get("hot"):
         yield finding("hot", named(hot), count=counted(len(hot), "node"))
     if names := sorted(subject.state.unheeding):

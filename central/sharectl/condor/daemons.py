@@ -99,7 +99,7 @@ def collector_answer(
         return answer
     at = address or param("COLLECTOR_HOST")
     # A stranger has its remedy: something answered at this address.
-    place = "; see pool.collector in the configuration, or CONDOR_CONFIG"
+    place = "; see pool.collector of the configuration, `init --collector`, or CONDOR_CONFIG"
     problem = f"{f'{at}: ' if at else ''}{problem}{'' if STRANGER in problem else place}"
     return answer._replace(source=replace(answer.source, problem=problem))
 

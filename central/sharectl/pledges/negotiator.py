@@ -122,10 +122,10 @@ class NegotiatorPledges:
         """Copy that stands in for a negotiator with ``problem``."""
         copy = copy_in(self.copy_file, KnobsCopy, warnings)
         if copy is None or copy.name != self.access.name:
-            raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
+            raise PoolUnavailableError(f"no copy of an earlier answer, and {problem}")
         age = now - copy.asked_at
         if abs(age) > _MOST_AGE_SECONDS:
-            raise PoolUnavailableError(f"{problem}; the copy is of {span(age)} ago, too old")
+            raise PoolUnavailableError(f"the copy is of {span(age)} ago, too old, and {problem}")
         warnings.append(f"{problem}; what it said {span(age)} ago is in use")
         return copy
 

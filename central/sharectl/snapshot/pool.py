@@ -299,7 +299,11 @@ class CondorPool:
         present = {location["Name"].lower() for location in schedds}
         sources = [answer.source for answer in answers.values()]
         sources += [
-            Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
+            Source(
+                f"{SCHEDD_SOURCE}{name}",
+                0.0,
+                "the collector does not know it; start it, or correct pool.schedds",
+            )
             for name in pool.schedds
             if name.lower() not in present
         ]

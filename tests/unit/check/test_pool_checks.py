@@ -191,6 +191,16 @@ ODD = (
 DRAINED = {"defrag_requirements": "true", "defrag_draining_start_expr": "TARGET.Short"}
 UNHEEDING = State(unheeding={"wn-1": NOW})
 TOLD = {"place": ["x: expired 3 s ago: no node has it"]}
+
+
+def with_config(of: Change, **changes: Any) -> Change:
+    def change(subject: PoolSubject) -> PoolSubject:
+        subject = of(subject)
+        return replace(subject, config=replace(subject.config, **changes))
+
+    return change
+
+
 CASES: dict[str, Change] = {
     "in order": lambda subject: subject,
     "old": with_slots(slot(CondorVersion=OLD)),
@@ -198,6 +208,8 @@ CASES: dict[str, Change] = {
     "silent access point": with_answers(schedd=None),
     "no nodes": with_slots(),
     "none controlled": with_controlled("[nope-*]"),
+    "none controlled while observing": with_config(with_controlled("[nope-*]"), mode="observe"),
+    "no folder": with_config(lambda subject: subject, state_directory=Path("/nowhere/sharectl")),
     "none wanted": with_controlled('"0%"'),
     "ahead": with_slots(slot(MyCurrentTime=NOW + 61)),
     "collector ahead": with_slots(slot(), ahead_seconds=61),

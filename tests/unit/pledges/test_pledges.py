@@ -111,7 +111,9 @@ def test_the_copy_of_its_knobs_stands_in(tmp_path: Path) -> None:
 
 def test_the_copy_of_another_negotiator_does_not_stand_in(tmp_path: Path) -> None:
     write_copy(tmp_path / "copy", CMS, name="another")
-    assert "there is no copy of what it said before" in problem_of(of_silent(tmp_path, NOW))
+    assert "no copy of an earlier answer, and negotiator: nobody" in problem_of(
+        of_silent(tmp_path, NOW)
+    )
 
 
 # ---- cycles
