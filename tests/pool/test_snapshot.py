@@ -165,3 +165,21 @@ def test_a_young_collector_that_knows_less_than_before_changes_nothing(sharectl:
     assert store.load().nodes == 5
     store.save(before)
     sharectl.run("cycle")
+
+
+def test_a_state_that_cannot_be_read_hides_no_answer_and_is_74(sharectl: Sharectl) -> None:
+    sharectl.run("cycle")
+    state = sharectl.folder / "state.json"
+    whole = state.read_bytes()
+    state.write_bytes(whole[:300])
+    for words in (
+        ("nodes",),
+        ("plan",),
+        ("plan", "--diff"),
+        ("explain", "node", "wn-001", "--live"),
+    ):
+        done = sharectl.run(*words, expect=74)
+        assert done.stderr.count("state.json: cannot be read") == 1
+    assert "wn-001" in sharectl.run("nodes", expect=74).stdout
+    state.write_bytes(whole)
+    sharectl.run("nodes")

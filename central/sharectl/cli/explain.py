@@ -17,6 +17,7 @@ from sharectl.explain.codes import CODES, FAMILIES
 from sharectl.explain.decisions import Explained
 from sharectl.explain.turn import Prospect, prospect
 from sharectl.ledger.ledger import Ledger
+from sharectl.plan.plan import State
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report import explain as pages
 from sharectl.report.tables import listed, print_hanging
@@ -103,7 +104,7 @@ def _group(arguments: argparse.Namespace) -> int:
         raise _absent("group", arguments.name, groups)
     otherwise = decisions.otherwise(explained, what_if.role(name))
     pages.group_page(explained, name, otherwise).print(sys.stdout, json=arguments.json)
-    return 0
+    return explained.case.exit_code
 
 
 def _node(arguments: argparse.Namespace) -> int:
@@ -122,9 +123,12 @@ def _node(arguments: argparse.Namespace) -> int:
         stale_seconds = config.nodes.job_ctl_stale_seconds
         words = ask(pool.collector, node.node, now, stale_seconds, pool.collector_deadline_seconds)
     otherwise = decisions.otherwise(explained, what_if.under_target(node.node), node.node)
-    since = _since(explained, node, config)
+    case = explained.case
+    of_now = (case.state, case.exit_code)
+    state, code = of_now if arguments.live else wiring.state_to_read(config, int(time.time()))
+    since = _since(explained, node, state)
     pages.node_page(explained, node, otherwise, since, words).print(sys.stdout, json=arguments.json)
-    return 0
+    return code
 
 
 def _absent(noun: str, name: str, names: Sequence[str]) -> AbsentError:
@@ -133,10 +137,9 @@ def _absent(noun: str, name: str, names: Sequence[str]) -> AbsentError:
     return AbsentError(f"no {noun} '{printable(name)}' there; {remedy}")
 
 
-def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[int]:
+def _since(explained: Explained, node: NodeRecord, state: State) -> Optional[int]:
     """Unix seconds since which the node's target stands, by the state; None if that has another."""
-    standing = wiring.state_to_read(config, int(time.time())).standing
-    times = (stood.since for stood in standing if stood.target == node.target)
+    times = (stood.since for stood in state.standing if stood.target == node.target)
     return next((since for since in times if since <= explained.record.taken_at), None)
 
 

@@ -17,7 +17,7 @@ from sharectl.errors import PoolUnavailableError
 from sharectl.ledger import error_log
 from sharectl.model import Target
 from sharectl.plan.diff import plan_diff
-from sharectl.plan.plan import REASONS
+from sharectl.plan.plan import REASONS, State
 from sharectl.publish.text import target_lines
 from sharectl.report import as_json, plans
 from sharectl.report.tables import print_table
@@ -49,6 +49,9 @@ def _pledges(arguments: argparse.Namespace) -> int:
     """Print each group's pledge that a cycle would use now, its source and its age."""
     config, confirm = options.config_of(arguments), arguments.confirm
     writes = arguments.refresh or confirm
+    if writes and config.pledges.source != "cric":
+        fact = f"--refresh and --confirm are for pledges of CRIC; {arguments.config} has others"
+        arguments.usage_error(f"{fact}: pledges.from: {config.pledges.source}")
     source = wiring.pledges_of(config, keep=writes, refresh=writes, confirm=confirm)
     with wiring.lock_of(config) if writes else nullcontext():
         now = int(time.time())
@@ -115,10 +118,13 @@ def _plan(arguments: argparse.Namespace) -> int:
     config = options.config_of(arguments)
     case = wiring.case_of(config, arguments.jobs)
     decision = case.decided()
-    plan = decision.plan
+    plan, code = decision.plan, case.exit_code
     warnings = doubts(case.config, case.snapshot)
     if arguments.diff:
-        beside, targets = _published(config, case.now)
+        state = case.state
+        if arguments.jobs is not None:
+            state, code = wiring.state_to_read(config, case.now)
+        beside, targets = _published(config, state, case.now)
         nodes = {node.node: node for node in decision.nodes}
         diff = plan_diff(targets, plan.targets, nodes)
         head = {"beside": beside, "sequence": plan.sequence, "reason": plan.reason}
@@ -130,12 +136,11 @@ def _plan(arguments: argparse.Namespace) -> int:
         options.say([REASONS[plan.reason]])
     options.say_limits(plan)
     options.say_warnings(warnings)
-    return 0
+    return code
 
 
-def _published(config: Config, now: int) -> tuple[str, tuple[Target, ...]]:
+def _published(config: Config, state: State, now: int) -> tuple[str, tuple[Target, ...]]:
     """Words for the published plan, and its targets that stand."""
-    state = wiring.state_to_read(config, now)
     if config.mode == OBSERVE and state.observed:
         planned = tuple(stood.target for stood in state.standing)
         return "what the last cycle would have published: mode: observe", planned

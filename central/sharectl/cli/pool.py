@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 _NODES_EPILOG = """\
 control: yes, no, or reserved. version: that of the node jobs, - where the execute point's snippet
 is missing, ? where it has published none yet. target: held-back group > helped group, the cap in
-cores, the cores of a request; since: when it was published, ? if another sharectl did. job_ctl: the
-code of its last run. why not: the reason for which a plan has no target for the node
-(`sharectl explain codes`), - if it can get one."""
+cores, the cores of a request; since: when it was published, ? if it is withdrawn or from another
+sharectl. job_ctl: the code of its last run. why not: the reason for which a plan has no target for
+the node (`sharectl explain codes`), - if it can get one."""
 
 
 def _snapshot(arguments: argparse.Namespace) -> int:
@@ -68,9 +68,10 @@ def _nodes(arguments: argparse.Namespace) -> int:
     rows = ask_collector(config.pool.collector, config.pool.collector_deadline_seconds, look)
     if arguments.name is not None:
         rows = named(rows, arguments.name)
-    content = nodes_content(rows, state_to_read(config, now).standing, now)
+    state, code = state_to_read(config, now)
+    content = nodes_content(rows, state.standing, now)
     options.show(arguments, "nodes", content, partial(nodes_table, content["nodes"]))
-    return 0
+    return code
 
 
 def named(rows: list[NodeRow], name: str) -> list[NodeRow]:

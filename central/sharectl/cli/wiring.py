@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from sharectl.config.laws import plan_config_of
 from sharectl.config.model import CRIC_COPY, KNOBS_COPY, OBSERVE, TARGETS_FILE, Config
 from sharectl.cycle.ports import Outlets, Ports, Transport
 from sharectl.cycle.publication import Failures, in_force, load_state, writer_of
-from sharectl.errors import ConfigError, PoolUnavailableError
+from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.explain.what_if import Case
 from sharectl.files.files import only_one
 from sharectl.ledger import jobs_file
@@ -85,11 +86,17 @@ def state_of(config: Config) -> StateFile:
     return StateFile(config.state_directory / "state.json")
 
 
-def state_to_read(config: Config, now: int) -> State:
-    """State for verbs that change nothing; its problems are printed."""
+def state_to_read(config: Config, now: int) -> tuple[State, int]:
+    """State for verbs that change nothing, and their exit code: its problems are printed."""
     state, errors = load_state(state_of(config), now)
-    say(Failures(errors).messages)
-    return state
+    return state, say_unread(errors)
+
+
+def say_unread(errors: Sequence[StateError]) -> int:
+    """Print problems of own files; returns the exit code of a verb that goes on without them."""
+    failures = Failures(errors)
+    say(failures.messages)
+    return failures.kind.exit_code if errors else 0
 
 
 def switch_of(config: Config) -> DisabledFile:
@@ -108,15 +115,14 @@ def audit_of(config: Config, verb: str) -> AuditFile:
 def case_of(config: Config, jobs: Optional[Path] = None) -> Case:
     """Everything that a plan is made from now; a file of ``jobs`` has no state and run times."""
     snapshot, offline = look(config, jobs, decides=True), jobs is not None
-    now, state = snapshot.taken_at, State()
+    now, state, failures = snapshot.taken_at, State(), Failures()
     run_times: RunTimes = {}
     if not offline:
-        state, failures = state_to_read(config, now), Failures()
+        state, failures.errors = load_state(state_of(config), now)
         with failures:
             run_times = ledger_of(config).run_times(config.tree.names)
-        say(failures.messages)
-    kept = as_kept(snapshot, state.standing)
-    return Case(plan_config(config, offline=offline), state, kept, now, run_times)
+    code, kept = say_unread(failures.errors), as_kept(snapshot, state.standing)
+    return Case(plan_config(config, offline=offline), state, kept, now, run_times, code)
 
 
 def look(config: Config, jobs: Optional[Path] = None, *, decides: bool = False) -> Snapshot:

@@ -33,6 +33,8 @@ class Case:
     snapshot: Snapshot
     now: int
     run_times: RunTimes = field(default_factory=dict)
+    exit_code: int = 0
+    """Of a verb that decides on it; 0 if own files could be read."""
 
     def decided(self) -> Decision:
         """Decision on this case."""

@@ -55,7 +55,7 @@ class Document:
             return parse(self._content(text))
         except DocumentError:
             raise
-        except json.JSONDecodeError as error:
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise DocumentError(f"not JSON: {error}") from error
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise DocumentError(f"{type(error).__name__}: {error}") from error

@@ -62,6 +62,12 @@ def test_beside_targets_that_stand(
     assert kinds == counts
 
 
+def test_a_state_that_cannot_be_read_is_told_once_and_is_74(plan: Plan, tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"schema_version": 1, "sequ')
+    code, out, err = plan("--diff")
+    assert (code, err.count("state.json: cannot be read"), "cn-1" in out) == (74, 1, True)
+
+
 def test_a_shadow_that_cannot_be_loaded_is_a_warning(plan: Plan, tmp_path: Path) -> None:
     with (tmp_path / "sharectl.yaml").open("a") as file:
         file.write("control: {shadow: {law: learned}}\n")
