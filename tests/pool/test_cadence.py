@@ -128,6 +128,7 @@ def test_the_live_pool_tells_run_times_cores_and_cycles(
     jobs_read, words = every["name"].split(maxsplit=1)
     assert int(jobs_read) >= sum(map(len, measured.held.values()))
     assert words == "jobs of 1 schedd"
+    assert (f"made of {jobs_read} jobs: so few" in str(content["notes"])) is (int(jobs_read) < 100)
     assert 3 <= every["mean_seconds"] <= 13
     assert 1 <= content["cycle_duration_seconds"] < 60
     intervals = [row["interval_seconds"] for row in content["intervals"]]

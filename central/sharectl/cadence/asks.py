@@ -20,6 +20,8 @@ from sharectl.words import counted
 
 _MOST_JOBS = 10_000
 """Of each schedd."""
+_FEW_JOBS = 100
+"""Jobs whose mean run time has an error of a tenth if run times vary as much as their mean."""
 _RAN = "RemoteWallClockTime > 0"
 _NEGOTIATOR = "negotiator"
 
@@ -50,14 +52,19 @@ def ask(pool: PoolConfig, negotiator: Optional[str]) -> Facts:
         raise PoolUnavailableError(*problems, "no schedd told of a job that ran: give --run-time")
     # The negotiator's clock counts whole seconds: a cycle may have taken so much longer.
     duration = max(cycle.duration_seconds for cycle in cycles) + 1 if cycles else None
-    note = "no job waited in the negotiator's last cycles: those of a busy pool take longer"
+    notes = {
+        f"the answer is made of {counted(len(jobs), 'job')}: so few may not be typical; look again "
+        "when more have ended": len(jobs) < _FEW_JOBS,
+        "no job waited in the negotiator's last cycles: those of a busy pool take longer": cycles
+        and not any(cycle.idle_jobs for cycle in cycles),
+    }
     return Facts(
         f"{counted(len(jobs), 'job')} of {counted(len(histories), 'schedd')}",
         law_of(jobs),
         cores=cores or None,
         duration_seconds=duration,
         interval_seconds=knobs.get("NEGOTIATOR_INTERVAL"),
-        notes=(note,) if cycles and not any(cycle.idle_jobs for cycle in cycles) else (),
+        notes=tuple(note for note, holds in notes.items() if holds),
         problems=tuple(problems),
     )
 

@@ -40,7 +40,8 @@ _MATCHES = "slots, job, consumed AS takes, cost, fit, refused"
 
 def _examples_arguments(parser: argparse.ArgumentParser) -> None:
     printed = "print this one, as YAML for `render`"
-    parser.add_argument("name", nargs="?", metavar="NAME", help=printed)
+    names = tuple(file.examples())
+    parser.add_argument("name", nargs="?", metavar="NAME", choices=names, help=printed)
 
 
 def _examples(arguments: argparse.Namespace) -> int:
@@ -149,7 +150,17 @@ def _cost(arguments: argparse.Namespace) -> int:
     matches = priced(asks.price(slots, jobs), jobs)
     text = partial(print_cost, matches)
     options.show(arguments, "consumption-cost", {"matches": matches}, text)
+    options.say(unknown_assets(slots, jobs))
     return 0
+
+
+def unknown_assets(slots: Sequence[NamedAd], jobs: Sequence[NamedAd]) -> list[str]:
+    """A line for each asset that jobs request and no slot with a policy has."""
+    assets = {asset.lower(): asset for slot in slots for asset in asks.assets_of(slot.row)}
+    remedy = f"those with a policy have {', '.join(sorted(assets.values()))}"
+    requested = {name.partition("request")[2] for job in jobs for name in job.row} - {""}
+    names = sorted(requested.difference(assets))
+    return [f"no slot has the asset {name}; {remedy}" for name in names]
 
 
 def priced(

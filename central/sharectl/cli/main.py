@@ -173,7 +173,7 @@ class _Parser(argparse.ArgumentParser):
     """Parser for which ``-2d`` is a value as -2 is, and that prints what a type's error says."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+        super().__init__(*arguments, **{**options, "allow_abbrev": False})
         self._negative_number_matcher = re.compile(r"-[0-9]")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:

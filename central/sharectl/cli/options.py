@@ -74,15 +74,15 @@ def moment(text: str) -> int:
 
 
 def path(text: str) -> Path:
-    """Type of an argument that is a folder or file; ``-`` is refused."""
-    if text == "-":
-        raise ValueError("'-' is no path here: write that of a file or folder")
+    """Type of an argument that is a folder or file; ``-`` and an empty text are refused."""
+    if text in ("", "-"):
+        raise ValueError(f"{text!r} is no path here: write that of a file or folder")
     return Path(text)
 
 
 def output(text: str) -> Optional[Path]:
     """Type of an argument that is a file to write; ``-`` and None are standard output."""
-    return None if text == "-" else Path(text)
+    return None if text == "-" else path(text)
 
 
 _SHARED: Mapping[str, dict[str, Any]] = {

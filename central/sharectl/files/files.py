@@ -31,7 +31,9 @@ followed.
 _BEGIN_BYTES = 4096
 REMEDIES = {
     **dict.fromkeys((errno.EACCES, errno.EPERM), "give this user the right to write there"),
-    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "make the folder"),
+    **dict.fromkeys((errno.EEXIST, errno.ENOTDIR), "a file is in the place of a folder: name one"),
+    errno.ENOENT: "make the folder",
+    errno.EISDIR: "name a file",
     errno.ENOSPC: "make room",
     errno.EROFS: "mount that file system for writing",
 }
@@ -98,8 +100,9 @@ def refuse_foreign(path: Path, begin: str, kind: str) -> None:
         fact = f"what is there cannot be read: {error.strerror or error}"
         raise StateError(f"{path}: not written: {fact}; name another place") from error
     if path.is_symlink() or start is None or not start.lstrip().startswith(begin.encode()):
+        fact = "a folder" if path.is_dir() else f"no {kind}"
         remedy = "name another place, or move it away"
-        raise StateError(f"{path}: not replaced: it is no {kind}; {remedy}")
+        raise StateError(f"{path}: not replaced: it is {fact}; {remedy}")
 
 
 def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:

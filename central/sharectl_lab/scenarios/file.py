@@ -13,7 +13,7 @@ from sharectl.config.groups import group_faults
 from sharectl.config.load import by_settings
 from sharectl.config.read import Reader
 from sharectl.config.text import as_data, flow
-from sharectl.errors import ConfigError
+from sharectl.errors import ConfigError, SettingError
 from sharectl.files import yaml
 from sharectl.files.yaml import ValuePath, problem_lines
 from sharectl.words import did_you_mean, shown
@@ -46,7 +46,7 @@ def load(name: str) -> Scenario:
     """Scenario of a shipped name, of a file, or of standard input for ``-``, with its log read.
 
     ConfigError has all faults in the order of the lines, as ``NAME:LINE: place: fact; remedy``;
-    InputError those of a log.
+    InputError those of a log. SettingError: no scenario has the name.
     """
     text = shipped_text(name)
     if text is not None:
@@ -54,7 +54,7 @@ def load(name: str) -> Scenario:
     path = Path(name)
     if name != "-" and "/" not in name and not path.suffix and not path.exists():
         advice = did_you_mean(name, SHIPPED, f"shipped are {', '.join(SHIPPED)}")
-        raise ConfigError([f"{name}: there is no such scenario or file; {advice}"])
+        raise SettingError([f"{name}: there is no such scenario or file; {advice}"])
     return parse(yaml.text_of(path, LEAST), name, path.parent)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, TextIO
 
 from sharectl.cli import options
-from sharectl.errors import INTERRUPTED, InputError, StateError
+from sharectl.errors import INTERRUPTED, InputError
 from sharectl.times import span
 
 if TYPE_CHECKING:  # a start loads no YAML
@@ -46,9 +46,9 @@ defrag or static, grace or steering. A file such as ours.yaml is one too:
 The same seed gives the same output, on any machine and Python. Ctrl-C ends the runs; the table, the
 page and the JSON (complete: false) have what was simulated.
 
-exit codes: 0 ok, 2 usage, an unknown strategy or option, 65 bad job log, or no job of a group ran
-and there is nothing to compare, 74 the page cannot be written, 78 scenario, strategy file or
-configuration, 130 interrupted (the output is usable)"""
+exit codes: 0 ok, 2 usage, an unknown scenario, strategy or option, 65 bad job log, or no job of a
+group ran and there is nothing to compare, 74 the page cannot be written, 78 scenario, strategy file
+or configuration, 130 interrupted (the output is usable)"""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +136,8 @@ def _print_shipped(arguments: argparse.Namespace) -> int:
     from sharectl.report import tables
     from sharectl_lab.scenarios import file, strategies
 
-    content = {"scenarios": file.shipped(), "strategies": strategies.shipped()}
+    joined = {"static+defrag": "both: + joins strategies"}
+    content = {"scenarios": file.shipped(), "strategies": {**strategies.shipped(), **joined}}
 
     def text(to: TextIO) -> None:
         for kind, summaries in content.items():
@@ -187,12 +188,7 @@ def _prepare(folder: Optional[Path]) -> None:
     from sharectl.files import files
     from sharectl_lab.pages import simulation_page
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        raise StateError(
-            f"{folder}: not written: a file is in the place of a folder; name a folder with -o"
-        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
     files.refuse_foreign(folder / INDEX, simulation_page.BEGIN, "page of `sharectl simulate`")
     files.refuse_foreign(folder / OUTCOME, _JSON_BEGIN, "output of `sharectl simulate`")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -28,6 +29,29 @@ ABSENT = (
 )
 
 
+NO_SUCH = {
+    "nosuch": 2,
+    "status --js": 2,
+    "consumption examples nosuch": 2,
+    "snippets install --role nosuch": 2,
+    "cadence --run-time nosuch": 2,
+    "simulate nosuch": 2,
+    "simulate small-site --strategies nosuch": 2,
+    "learn nosuch -o FOLDER/policy.json": 2,
+    "tune nosuch --over control.dwell_seconds=0..1": 2,
+    "report -o ''": 2,
+    "init -o ''": 2,
+    "pledges --confirm --config FOLDER/sharectl.yaml": 2,
+    "simulate nosuch.yaml": 78,
+    "simulate small-site --strategies nosuch.yaml": 78,
+    "consumption render nosuch.yaml": 78,
+    "check config --config nosuch.yaml": 78,
+    "errors --jobs nosuch --config FOLDER/sharectl.yaml": 65,
+    "report -o FOLDER/sharectl.yaml --config FOLDER/sharectl.yaml": 74,
+}
+"""Command -> its code: a word that is none of those there are, an argument that names no file."""
+
+
 @pytest.fixture
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of outputs: state_directory may not be one."""
@@ -44,6 +68,18 @@ def test_what_is_not_there_is_1_everywhere(
     code, out, err = run(*(word.format(folder=folder) for word in arguments))
     assert (code, out, len(err.splitlines())) == (1, "", 1)
     assert err.startswith("sharectl: ")
+
+
+@pytest.mark.parametrize("command", NO_SUCH)
+def test_a_name_that_is_not_there_is_usage_and_a_file_has_the_code_of_its_kind(
+    config: Path, command: str
+) -> None:
+    before = config.read_bytes()
+    try:
+        code = main(shlex.split(command.replace("FOLDER", str(config.parent))))
+    except SystemExit as error:
+        code = int(error.code or 0)
+    assert (code, config.read_bytes()) == (NO_SUCH[command], before)
 
 
 def test_a_laboratory_that_is_not_installed_is_69_and_harms_no_other_verb(

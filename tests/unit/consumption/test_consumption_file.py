@@ -9,9 +9,9 @@ import pytest
 from sharectl.check.consumption import CHECKS
 from sharectl.cli.main import main
 from sharectl.config.fields import keys_of, sections_of
-from sharectl.consumption.file import FileConfig, example, load, parse
+from sharectl.consumption.file import FileConfig, load, parse
 from sharectl.consumption.policy import STANDARD, ModelName, consumed, snippet
-from sharectl.errors import ConfigError, InputError
+from sharectl.errors import ConfigError
 
 CHARGES = "assets: {cpus: {charge: 1}, memory: {charge: 1}, disk: {charge: 1}}"
 LEAST = f"startd: {{model: minimum_charge, {CHARGES}}}"
@@ -151,13 +151,9 @@ slot_types:
     assert "\nSLOT_TYPE_4 = 20%, gpus=0, claims=2\n" in snippet(consumption).text
 
 
-def test_files_and_examples_that_are_not_there() -> None:
+def test_a_file_that_is_not_there() -> None:
     with pytest.raises(ConfigError, match="no such file"):
         load("/nowhere/policy.yaml")
-    with pytest.raises(InputError, match="memory-centric"):
-        example("memory-centrik")
-    with pytest.raises(InputError, match="cpu-centric, "):
-        example("../../x")
 
 
 def test_the_page_has_every_key_model_and_code() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from poolbox.waiting import HANG_SECONDS
-from sharectl.cli.consumption import priced, print_cost
+from sharectl.cli.consumption import priced, print_cost, unknown_assets
 from sharectl.cli.main import main
 from sharectl.consumption.asks import NamedAd, price
 
@@ -52,6 +52,13 @@ def table_of(slots: Sequence[NamedAd], jobs: Sequence[NamedAd]) -> str:
     printed = io.StringIO()
     print_cost(priced(price(slots, jobs, most=100), jobs), printed)
     return printed.getvalue()
+
+
+def test_an_asset_that_no_slot_has_is_named_with_those_there() -> None:
+    assert unknown_assets(SLOTS, JOBS) == []
+    typo = NamedAd("cpu=1", {**JOB, "requestcpu": "1"})
+    lines = ["no slot has the asset cpu; those with a policy have Cpus, Disk, Memory"]
+    assert unknown_assets(SLOTS, [*JOBS, typo]) == lines
 
 
 def test_tables(golden: Callable[[str, str], None]) -> None:

@@ -156,7 +156,7 @@ def test_mistakes(tmp_path: Path) -> None:
         (("learn", "small-site"), 2, "-o/--output"),
         (("learn", "small-site", "-o", policy, "--strategy", "nothing"), 2, "sharectl runs"),
         (("learn", "small-site", "-o", policy, "--hours", "0"), 2, "whole number from 1"),
-        (("learn", "no-such-site", "-o", policy), 78, "no-such-site"),
+        (("learn", "no-such-site", "-o", policy), 2, "no-such-site"),
     ):
         ended = run(words)
         assert (ended.code, message in ended.err) == (code, True), words

@@ -20,6 +20,7 @@ from poolbox.waiting import HANG_SECONDS
 from sharectl.cli.main import main
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl_lab.scenarios import file
+from sharectl_lab.scenarios.strategies import USUAL
 from sharectl_lab.verbs.simulate import INDEX, OUTCOME
 from tests.made_cycles import made
 from tests.simulated import SMALL
@@ -119,13 +120,14 @@ def test_a_scenario_is_a_name_or_a_file(simulate: Callable[..., Ended], tmp_path
     code, _, problems = simulate(alone=True)
     assert (code, "name a scenario: --list shows" in problems) == (2, True)
     code, _, problems = simulate("smal-site", alone=True)
-    assert (code, "did you mean small-site?" in problems) == (78, True)
+    assert (code, "did you mean small-site?" in problems) == (2, True)
     code, text, _ = simulate("--show", "small-site", alone=True)
     assert (code, text) == (0, file.shipped_text("small-site"))
     own = tmp_path / "own.yaml"
     own.write_text(simulate("small-site", "--show", "--set", "days=3", alone=True)[1])
     assert file.load(str(own)) == replace(file.load("small-site"), days=3.0, name="own")
     code, names, _ = simulate("--list", alone=True)
+    assert all(re.search(rf"^{re.escape(name)} ", names, re.MULTILINE) for name in USUAL)
     assert code == 0
     assert {"small-site", "live", "defrag"} <= {
         line.partition(" ")[0] for line in names.split("\n")
