@@ -333,7 +333,7 @@ def leaving_for(
     """Jobs of a node, as of `leaving_by_group`, that give up cores for jobs of so many cores.
 
     For single-core jobs the held-back group gives, for a block all groups do. A block of a group of
-    ``renewing`` goes to the next of its own jobs: one more does not come of it.
+    ``renewing`` goes to the next job of that group: it brings no other block nearer.
     """
     if cores == 1:
         return by_group.get(held_back, ())
