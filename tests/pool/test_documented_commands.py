@@ -46,8 +46,8 @@ site = "first.yaml" if words[0] == "init" else "CONFIG"
 words = [site if word == "/etc/sharectl/sharectl.yaml" else word for word in words]
 os.execv(sys.executable, [sys.executable, "-m", "sharectl", *words])
 """
-FAILURES = {"status": {1}, "check": {1}, "consumption": {1}}
-"""Exit codes, beside 0, that a verb may have on this pool: findings."""
+FAILURES = {"status": {1}, "check": {1}, "consumption": {1}, "pledges": {2}}
+"""Exit codes, beside 0, that a verb may have on this pool: findings, or no pledges of CRIC."""
 
 
 def lines_of_blocks(page: Path) -> Iterator[str]:
