@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache, partial
-from itertools import chain
-from math import ceil, fsum
+from math import ceil, fsum, inf
 from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Node, PendingJobs
@@ -19,7 +18,14 @@ from sharectl.plan.choices import (
     Queue,
     least_hs06,
 )
-from sharectl.plan.waits import Leaving, NodeCores, RunTimes, Wait, wait_for_cores
+from sharectl.plan.waits import (
+    Leaving,
+    NodeCores,
+    RunTimes,
+    Wait,
+    leaving_for,
+    wait_for_cores,
+)
 from sharectl.shares.demand import pending_alike
 
 MANY = 5_000
@@ -125,11 +131,6 @@ def option_of(
     )
 
 
-def whose_cores(held_back: str, size: int) -> Optional[str]:
-    """Group whose jobs a target waits for; None for all of the node, where a block is to grow."""
-    return held_back if size == 1 else None
-
-
 class Size(NamedTuple):
     """Jobs of one size that wait."""
 
@@ -212,24 +213,27 @@ def new_options(
         ).items()
     }
 
+    renewing: defaultdict[int, set[str]] = defaultdict(set)
+    for group, size in budgets.waiting:
+        renewing[size].add(group)
+
     # Jobs of several sizes often wait for the same cores. Places of a node follow each other.
     @lru_cache(maxsize=1)
     def by_group(name: str) -> dict[str, list[Leaving]]:
         return nodes[name].leaving_by_group(run_times)
 
-    def leaving(name: str, whose: Optional[str]) -> Sequence[Leaving]:
-        jobs = by_group(name)
-        return jobs[whose] if whose is not None else list(chain.from_iterable(jobs.values()))
+    def leaving(name: str, group: str, size: int) -> Sequence[Leaving]:
+        return leaving_for(by_group(name), size, group, renewing[size])
 
     @lru_cache(maxsize=64)
-    def wait_for(name: str, whose: Optional[str], needed_cores: int, idle_cores: int) -> Wait:
-        return wait_for_cores(leaving(name, whose), needed_cores, idle_cores)
+    def wait_of(name: str, group: str, size: int, needed_cores: int, idle_cores: int) -> Wait:
+        return wait_for_cores(leaving(name, group, size), needed_cores, idle_cores)
 
     places: Iterable[OptionPlace] = freed
     if len(freed) > MANY:
         seconds = {
-            (name, group, size): cores / _pace(leaving(name, whose_cores(group, size)))
-            for (name, group, size), cores in freed.items()
+            place: cores / pace if (pace := _pace(leaving(*place))) else inf
+            for place, cores in freed.items()
         }
         places = _worth_a_look(seconds, nodes, budgets.excess_hs06, block_cores)
     options = []
@@ -240,7 +244,7 @@ def new_options(
         if memory_mib // jobs < least_mib:
             continue
         cap = max(0, here.held_cores[group] - (cores if size == 1 else size))
-        wait = partial(wait_for, name, whose_cores(group, size))
+        wait = partial(wait_of, name, group if size == 1 else "", size)
         option = option_of(
             here,
             (group, cap, size),

@@ -26,7 +26,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from statistics import median_high
 from typing import Optional
@@ -239,7 +239,8 @@ class _Look:
             needed = cores - idle if cores > 1 else 0
             name = here.node.name
             if needed and name not in self._leaving:
-                self._leaving[name] = here.leaving(None, self.run_times)
+                by_group = here.leaving_by_group(self.run_times)
+                self._leaving[name] = list(chain.from_iterable(by_group.values()))
             wait = wait_for_cores(self._leaving.get(name, ()), needed, idle)
             costs.append(wait.idle_core_seconds)
         free_seconds = max(self.patience_seconds(kind), self.between_seconds)

@@ -33,7 +33,7 @@ from sharectl.plan.choices import (
     least_hs06,
     most_alike,
 )
-from sharectl.plan.waits import NodeCores, RunTimes, Wait, wait_for_cores
+from sharectl.plan.waits import NodeCores, RunTimes, Wait, leaving_for, wait_for_cores
 
 KEEP_GAIN_RATIO = 0.25
 """A target stays unless another one is worth more by this part.
@@ -298,8 +298,9 @@ def _standing_option(stood: Standing, situation: Situation, single_ratio: float)
     seconds = situation.look.wait_seconds.get(target.node)
     wait = None if seconds is None else Wait(seconds, seconds * target.request_cores)
     place = (target.held_back, target.cap_cores, target.request_cores)
-    whose = candidates.whose_cores(target.held_back, target.request_cores)
-    wait_for = partial(wait_for_cores, here.leaving(whose, situation.run_times))
+    jobs = here.leaving_by_group(situation.run_times)
+    leaving = leaving_for(jobs, target.request_cores, target.held_back, {target.helped})
+    wait_for = partial(wait_for_cores, leaving)
     option = candidates.option_of(here, place, wait_for, single_ratio, wait=wait)
     return option._replace(helped=target.helped)
 

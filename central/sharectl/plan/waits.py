@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import groupby
 from math import ceil, exp, floor, inf, log, sqrt
 from operator import itemgetter
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from sharectl.model import Kind, Node, RunningJobs, Snapshot
 
@@ -323,12 +323,26 @@ class NodeCores:
             rows.append((cores, alike[kind], seconds[number]))
         return by_group
 
-    def leaving(self, group: Optional[str], run_times: RunTimes) -> list[Leaving]:
-        """Jobs of a group, as of `leaving_by_group`; None: of all."""
-        by_group = self.leaving_by_group(run_times)
-        if group is not None:
-            return by_group.get(group, [])
-        return list(chain.from_iterable(by_group.values()))
+
+def leaving_for(
+    by_group: Mapping[str, Sequence[Leaving]],
+    cores: int,
+    held_back: str,
+    renewing: Container[str] = (),
+) -> Sequence[Leaving]:
+    """Jobs of a node, as of `leaving_by_group`, that give up cores for jobs of so many cores.
+
+    For single-core jobs the held-back group gives, for a block all groups do. A block of a group of
+    ``renewing`` goes to the next job of that group: it brings no other block nearer.
+    """
+    if cores == 1:
+        return by_group.get(held_back, ())
+    return [
+        row
+        for group, rows in by_group.items()
+        for row in rows
+        if row[0] < cores or group not in renewing
+    ]
 
 
 def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:

@@ -65,6 +65,23 @@ def test_a_node_where_less_stands_idle_goes_first() -> None:
     assert targeted(decide(config(), BLANK, seen, NOW, learnt)) == ["wn-1"]
 
 
+@pytest.mark.parametrize(("group", "node"), [("lhcb", "wn-1"), ("cms", "wn-2")])
+def test_a_block_that_its_group_renews_brings_no_other_nearer(group: str, node: str) -> None:
+    """A young job of 8 cores may end soon, and the next one of its group takes its cores.
+
+    A target counts the group's blocks: it is done at one more than it began with.
+    """
+    young = running("wn-1", group, 8, 1)._replace(seconds=60)
+    held = [alice(56, seconds=3000), young, alice(64, "wn-2", seconds=3000)]
+    assert targeted(cycle(snapshot(held, {("cms", 8): 1}))) == [node]
+    alone = one_node(alice(56, seconds=3000), young)
+    first = cycle(alone)
+    waits = [
+        sum(row.wait_seconds for row in seen.nodes) for seen in (first, cycle(alone, first.state))
+    ]
+    assert waits[0] == waits[1] > 0
+
+
 def test_a_group_that_holds_no_core_of_a_node_is_not_held_back_there() -> None:
     empty = RunningJobs("wn-1", "alice", 0, 10.0, 60)  # A job of request_cpus = 0
     assert cycle(one_node(empty)).plan.targets == ()
