@@ -97,7 +97,7 @@ def test_a_block_that_grew_of_other_groups_cores_ends_its_target() -> None:
     assert cycle(taken, first.state, 60).plan.targets == (Target("wn-1", "alice", 30, "cms", 8),)
 
 
-@pytest.mark.parametrize(("cms", "waits"), [(30, True), (35, True), (37, False), (45, False)])
+@pytest.mark.parametrize(("cms", "waits"), [(20, True), (22, True), (23, False), (45, False)])
 def test_grace_keeps_blocks_for_a_group_unless_it_is_far_over(cms: int, waits: bool) -> None:  # noqa: FBT001 - a parameter
     held = [RunningJobs("wn-1", "cms", 1, 10.0, 60, cms), alice(80 - cms, "wn-2")]
     assert cycle(snapshot(held, {("cms", 8): 1})).plan.multicore_pending is waits
