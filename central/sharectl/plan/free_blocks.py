@@ -15,7 +15,8 @@ dropped it. A target that ends because its node closed or left the pool is no lo
 - Where losses leave nothing, the sizes of a group that have earned no block have one try between
   them, in turn. The next waits until the allowance has made up for its expected cost, at most a
   day; about an hour if a kind failed and other jobs of it wait.
-- Jobs that waited while a block stood free for too long are no demand until other jobs wait.
+- Jobs that waited while a block stood free for too long are no demand until other jobs wait. Of
+  single-core jobs, each that starts on any node makes room for `EARNED_BLOCKS` others.
 
 A day is the longest time between two tries, and the time for which losses and failures count.
 """
@@ -174,6 +175,9 @@ class _Look:
             # Jobs that failed are tried again as others once their loss is forgotten. Each of them
             # that has gone makes room for several others.
             gone = max(0, row.failed_jobs - self.jobs[row.kind])
+            if row.failed_jobs and row.cores == 1:
+                # A queue that is filled up again at once shows none that has gone.
+                gone = max(gone, self.single_core_starts[row.group])
             failed = max(0, row.failed_jobs - EARNED_BLOCKS * gone)
             self.taken[row.kind] = replace(
                 row,
@@ -181,6 +185,15 @@ class _Look:
                 failed_jobs=failed if row.group in self.losses else 0,
                 lost_core_seconds=max(0.0, lost - made_up) if lost > 0 else lost * remembered_ratio,
             )
+
+    @cached_property
+    def single_core_starts(self) -> Counter[str]:
+        """Single-core jobs of each group that started since the last look, on any node."""
+        starts = Counter[str]()
+        for running in self.snapshot.running:
+            if running.cores == 1 and running.seconds < self.between_seconds:
+                starts[running.group] += running.jobs
+        return starts
 
     def row(self, kind: Kind, wait_seconds: float = 0.0) -> TakenBlocks:
         """Memory of a kind; with that wait if nothing is remembered."""

@@ -182,6 +182,18 @@ def test_jobs_that_failed_are_demand_again_once_their_loss_is_forgotten() -> Non
         assert len(decide(law(), state, pool(NOW), NOW).plan.targets) == targets
 
 
+def test_single_core_jobs_that_start_elsewhere_show_that_others_can_too() -> None:
+    """A queue that is filled up again at once is as long as before; larger jobs need a proof."""
+    for cores, seconds, failing in ((1, 30, 9 - 3 * 2), (1, 90, 9), (8, 30, 9)):
+        row = TakenBlocks("cms", cores, 60.0, failed_jobs=9)
+        loss = Loss("cms", NOW - 60, (cores,), NOW)
+        state = State(blocks=BlockMemory(taken=(row,), losses=(loss,), looked_at=NOW - 60))
+        seen = pool(NOW, RunningJobs("far", "cms", cores, 10.0, seconds, 2))
+        seen = replace(seen, pending=(PendingJobs("cms", cores, 9),))
+        (after,) = decide(law(), state, seen, NOW).state.blocks.taken
+        assert after.failed_jobs == failing
+
+
 def test_a_job_that_starts_after_a_step_back_of_the_clock_takes_its_block() -> None:
     seen = decide(law(), begun(), pool(NOW), NOW)
     back = NOW - 5000
