@@ -325,7 +325,7 @@ class PlanLimits:
     """Cores taken on a node: with `pair` always, for jobs up to this size; with `many` at most, for
     single-core jobs."""
     deadband_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """Errors and controllers' outputs up to this size are left alone. null: half a block of
+    """For errors and controllers' outputs up to this size no target begins. null: half a block of
     `multicore_cores`; in a pool of n > 64 blocks, sqrt(n) / 16 blocks."""
     max_nodes: Optional[int] = setting(None, least=1, most=1_000_000)
     """Most nodes with targets at once."""

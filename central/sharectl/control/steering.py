@@ -21,7 +21,7 @@ ACTED = {
     "pay back",
     **BOUNDED,
     BY_SUBGROUPS: "steered through the groups within it; its own jobs are only counted",
-    "deadband": "inside control.deadband_hs06: nothing is moved",
+    "deadband": "inside control.deadband_hs06: no target begins",
 }
 """Code of what changed or bounded a setpoint or an output -> what it means."""
 

@@ -71,7 +71,21 @@ class Situation:
     @cached_property
     def deficit_hs06(self) -> dict[str, float]:
         """Group -> power to give to it."""
-        return {row.group: -row.output_hs06 for row in self.groups if row.output_hs06 < 0}
+        outputs = {row.group: -row.output_hs06 for row in self.groups if row.output_hs06 < 0}
+        return {**self.unfinished_hs06, **outputs}
+
+    @cached_property
+    def unfinished_hs06(self) -> dict[str, float]:
+        """Group within the deadband -> power that it lacks, if a target for a block of it stands.
+
+        Cores that stand free for the block lower the power in use, and the error with it.
+        """
+        helped = {old.target.helped for old in self.standing if old.target.request_cores > 1}
+        return {
+            row.group: -row.control_error_hs06
+            for row in self.groups
+            if row.group in helped and "deadband" in row.acted and row.control_error_hs06 < 0
+        }
 
     @cached_property
     def demand(self) -> dict[Kind, Queue]:
@@ -260,6 +274,10 @@ def many_pairs(situation: Situation) -> Wanted:
     )
     after_fixed = replace(bounded.after(fixed), room=room)
     kept, remaining = _affordable(_going_on(movable, after_fixed), after_fixed)
+    for group in situation.unfinished_hs06:
+        # For targets that stand: within the deadband none begins.
+        most_hs06 = fsum(option.gives_hs06 for option in kept if option.helped == group)
+        remaining.deficit_hs06[group] = min(remaining.deficit_hs06[group], most_hs06)
     taken = {option.place for option in kept}
     block = situation.block_cores
     fresh = candidates.new_options(free, remaining, situation.run_times, ratio, block)

@@ -82,6 +82,22 @@ def test_a_block_that_its_group_renews_brings_no_other_nearer(group: str, node: 
     assert waits[0] == waits[1] > 0
 
 
+@pytest.mark.parametrize(("under", "nodes"), [(True, ["wn-1"]), (False, [])])
+def test_a_target_stays_within_the_deadband_while_its_group_lacks_power(
+    under: bool,  # noqa: FBT001 - a parameter
+    nodes: list[str],
+) -> None:
+    """Its free cores lower the power in use, and the error: none begins within it."""
+    first = cycle(FULL)
+    assert targeted(first) == ["wn-1"]
+    seen = one_node(alice(60), alice(64, "wn-2"))
+    if not under:
+        own = running("far", "cms", 1, 64, 1000.0)
+        seen = replace(seen, running=(*seen.running, own))
+    assert targeted(cycle(seen, first.state, 60, deadband_hs06=1e9)) == nodes
+    assert targeted(cycle(seen, deadband_hs06=1e9)) == []
+
+
 def test_a_group_that_holds_no_core_of_a_node_is_not_held_back_there() -> None:
     empty = RunningJobs("wn-1", "alice", 0, 10.0, 60)  # A job of request_cpus = 0
     assert cycle(one_node(empty)).plan.targets == ()
