@@ -141,6 +141,8 @@ class BlockLook:
     """Blocks at one look at the pool, and what follows for a plan; by default nothing does."""
 
     memory: BlockMemory = NO_BLOCKS
+    between_seconds: int = 0
+    """Time since the look before; 0 if unknown."""
     given_back: frozenset[Target] = frozenset()
     """Targets that go."""
     left_alone: frozenset[BlockKey] = frozenset()

@@ -347,6 +347,7 @@ def look_at_blocks(
             tuple(look.losses[group] for group in sorted(look.losses)),
             now,
         ),
+        between_seconds=look.between_seconds,
         given_back=frozenset(given_back),
         left_alone=frozenset(
             place for place, row in look.pauses.items() if row.node != ALL_NODES and now < row.until

@@ -33,6 +33,7 @@ from sharectl.plan.choices import (
     least_hs06,
     most_alike,
 )
+from sharectl.plan.rounds import put_off
 from sharectl.plan.waits import NodeCores, RunTimes, Wait, leaving_for, wait_for_cores
 
 KEEP_GAIN_RATIO = 0.25
@@ -291,6 +292,11 @@ def many_pairs(situation: Situation) -> Wanted:
         unbounded = replace(remaining, waiting=budgets.after(fixed).waiting)
         with_later = filled(offer, unbounded, choices)
         later = [choice.option.node for choice in with_later[len(choices) :]]
+    every = (*fixed, *choices)
+    stands = {option.place for option in (*kept, *(choice.option for choice in fixed))}
+    rest, between = budgets.after(every), look.between_seconds
+    costly = put_off(every, stands, rest, nodes, situation.run_times, between)
+    choices = [choice for choice in choices if choice.option.node not in costly]
     called = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
     reason = "targets" if called else "no-group-over"
     if excess and not called:

@@ -82,6 +82,22 @@ def test_a_block_that_its_group_renews_brings_no_other_nearer(group: str, node: 
     assert waits[0] == waits[1] > 0
 
 
+@pytest.mark.parametrize(("waiting", "nodes"), [(2, ["wn-1"]), (3, ["wn-1", "wn-2"])])
+def test_a_block_that_costs_more_than_the_second_of_another_node_comes_later(
+    waiting: int, nodes: list[str]
+) -> None:
+    """All eight jobs of one core on the second node must end, or any sixteen of 64 on the first."""
+    long = running("wn-2", "cms", 8, 7)._replace(seconds=80_000)
+    held = [alice(64, seconds=3000), alice(8, "wn-2", seconds=3000), long]
+    seen = one_node(*held, waiting=waiting)
+    decision = cycle(seen)
+    assert targeted(decision) == nodes
+    assert len(nodes) == 2 or reasons(decision)["wn-2"] == "not-needed"
+    # It stays where it stands.
+    alone = cycle(one_node(*held[1:], waiting=waiting))
+    assert sorted(targeted(cycle(seen, alone.state, 60))) == ["wn-1", "wn-2"]
+
+
 @pytest.mark.parametrize(("under", "nodes"), [(True, ["wn-1"]), (False, [])])
 def test_a_target_stays_within_the_deadband_while_its_group_lacks_power(
     under: bool,  # noqa: FBT001 - a parameter
