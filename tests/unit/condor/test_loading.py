@@ -90,8 +90,8 @@ def sleeper(tmp_path: Path) -> Iterator[str]:
     program = tmp_path / "sleeper"
     program.symlink_to("/bin/sleep")
     yield str(program)
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
-        assert str(program).encode() not in content_of(command)
+    # A killed process is there for a moment more on a busy machine.
+    wait_for(lambda: not running(str(program)), "the end of the program")
 
 
 def content_of(file: Path) -> bytes:
@@ -206,8 +206,6 @@ def test_ctrl_c_ends_a_load_and_the_commands_of_the_configuration(
         finally:
             command.kill()
     assert (command.returncode, err) == (INTERRUPTED, "sharectl: interrupted\n")
-    if kind == "command":
-        wait_for(lambda: not running(sleeper), "the end of the command")
 
 
 def running(program: str) -> bool:
