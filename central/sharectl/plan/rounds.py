@@ -46,22 +46,24 @@ def put_off(
             blocks[choice.helped, choice.option.request_cores].append(choice)
     nodes_later: set[str] = set()
     for kind, alike in blocks.items():
-        firsts = [
-            (cost_seconds(choice, choice.option.wait), choice.option.node)
-            for choice in alike
-            if choice.option.place not in standing
-        ]
-        if not firsts:
+        firsts = {choice.option.node: cost_seconds(choice, choice.option.wait) for choice in alike}
+        new = [choice.option.node for choice in alike if choice.option.place not in standing]
+        if not new:
             continue
+        # A second block does not come before the first, where one job gives the cores of both.
         seconds = sorted(
-            between_seconds + cost_seconds(choice, _second_wait(choice, nodes, run_times))
+            max(
+                firsts[choice.option.node],
+                between_seconds + cost_seconds(choice, _second_wait(choice, nodes, run_times)),
+            )
             for choice in alike
         )
         block_hs06 = fsum(choice.option.gives_hs06 for choice in alike) / len(alike)
         paid = round(max(0.0, rest.deficit_hs06.get(kind[0], 0.0)) / block_hs06)
         more = min(paid, sum(rest.waiting.get(kind, {}).values()))
-        for (cost, node), second in zip(sorted(firsts, reverse=True), seconds[more:]):
-            if cost <= second:
+        new.sort(key=lambda node: (-firsts[node], node))
+        for node, second in zip(new, seconds[more:]):
+            if firsts[node] <= second:
                 break
             nodes_later.add(node)
     return nodes_later

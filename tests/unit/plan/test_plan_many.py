@@ -98,6 +98,14 @@ def test_a_block_that_costs_more_than_the_second_of_another_node_comes_later(
     assert sorted(targeted(cycle(seen, alone.state, 60))) == ["wn-1", "wn-2"]
 
 
+def test_a_block_is_not_put_off_for_the_second_of_its_own_node() -> None:
+    """One large job gives the cores of both, and idle ones wait for it for the first alone."""
+    large = running("wn-1", "alice", 16, 1)._replace(seconds=3000)
+    seen = one_node(large, running("wn-1", "cms", 8, 5)._replace(seconds=80_000), waiting=1)
+    nodes = [replace(node, cores=63) if node.name == "wn-1" else node for node in seen.nodes]
+    assert targeted(cycle(replace(seen, nodes=tuple(nodes)))) == ["wn-1"]
+
+
 @pytest.mark.parametrize(("under", "nodes"), [(True, ["wn-1"]), (False, [])])
 def test_a_target_stays_within_the_deadband_while_its_group_lacks_power(
     under: bool,  # noqa: FBT001 - a parameter
