@@ -10,7 +10,15 @@ from typing import Any
 import pytest
 
 from poolbox import BoxSpec, ExecutePoint
-from tests.pool.deployed import SHORT_SECONDS, jobs, partitionable, publish, run, snippet
+from tests.pool.deployed import (
+    SHORT_SECONDS,
+    jobs,
+    list_idle_jobs_again,
+    partitionable,
+    publish,
+    run,
+    snippet,
+)
 from tests.pool.sharectl_command import Sharectl
 
 pytestmark = [pytest.mark.pool, pytest.mark.semantics]
@@ -96,7 +104,7 @@ def provisioned(sharectl: Sharectl, cluster: int) -> dict[str, int]:
 def test_the_block_has_the_size_that_the_job_has_there(sharectl: Sharectl) -> None:
     """Whole nodes are asked for while single-core jobs hold all cores: the pilots start in them."""
     box = sharectl.box
-    box.submit(jobs("atlas", 1, 400, SHORT_SECONDS), ACCESS)
+    box.submit(jobs("atlas", 1, 1200, SHORT_SECONDS), ACCESS)  # for ten minutes
     run(box, 24)
     pilot = ("My.JobMemory = 100", "request_memory = TARGET.TotalMemory * 95 / 100 ?: JobMemory")
     cluster = box.submit(jobs("cms", CASES["alone1"][0], 4, 1200, *pilot), ACCESS)
@@ -111,6 +119,7 @@ def test_the_block_has_the_size_that_the_job_has_there(sharectl: Sharectl) -> No
             assert target["helped"] == "cms"
             sizes.setdefault(target["node"], set()).add(target["request_cores"])
         claimed.update(provisioned(sharectl, cluster))
+        list_idle_jobs_again(box, ACCESS)
         return len(claimed) == 2
 
     box.wait_until(both_run, "a pilot runs on each node")
