@@ -13,8 +13,8 @@ dropped it. A target that ends because its node closed or left the pool is no lo
   ends uses one up. Lost ones come out of a third of what the taken ones cost, or fewer are earned.
   A group that takes all it gets is soon bounded by its waiting jobs alone.
 - Where losses leave nothing, the sizes of a group that have earned no block have one try between
-  them, in turn. The next waits until the allowance has made up for its expected cost, at most a
-  day; about an hour if a kind failed and other jobs of it wait.
+  them, in turn: every other one is for sizes that run. The next waits until the allowance has made
+  up for its expected cost, at most a day; about an hour if a kind failed and other jobs of it wait.
 - Jobs that waited while a block stood free for too long are no demand until other jobs wait. Of
   single-core jobs, each that starts on any node makes room for `EARNED_BLOCKS` others.
 
@@ -559,8 +559,9 @@ def _first_tries(
 def _kind_in_turn(look: _Look, kinds: Iterable[Kind]) -> Optional[Kind]:
     """Kind of a group with losses that is tried now; None if the time for it has not come.
 
-    Proven kinds come first, then those that had no turn, those that failed less often, those of
-    which jobs run, and the smaller ones.
+    Proven kinds come first. Kinds of which jobs took blocks or run, and of which others wait than
+    those that failed, take turns with the rest. Among each come first those that had no turn, those
+    that failed less often, and the smaller ones.
     """
     kinds = tuple(kinds)
     if not kinds:
@@ -570,9 +571,15 @@ def _kind_in_turn(look: _Look, kinds: Iterable[Kind]) -> Optional[Kind]:
     running = {jobs.cores for jobs in look.snapshot.running if jobs.group == group}
     tried = loss.tried if any(cores not in loss.tried for _, cores in kinds) else ()
 
-    def rank(kind: Kind) -> tuple[bool, bool, int, bool, int]:
-        proven, had_turn, runs = look.proven(kind), kind[1] in tried, kind[1] in running
-        return not proven, had_turn, look.failures(kind), not runs, kind[1]
+    def works(cores: int) -> bool:
+        return cores in running or look.row((group, cores)).earned > 0
+
+    after_working = any(map(works, loss.tried[-1:]))
+
+    def rank(kind: Kind) -> tuple[bool, bool, bool, int, int]:
+        in_turn = (works(kind[1]) and look.demand(kind) > 0) != after_working
+        had_turn = kind[1] in tried
+        return not look.proven(kind), not in_turn, had_turn, look.failures(kind), kind[1]
 
     kind = min(kinds, key=rank)
     pause_seconds = look.cost(kind) * tried_blocks(kind[1]) / allowed_cores(look.pool_cores)

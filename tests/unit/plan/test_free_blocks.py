@@ -194,6 +194,24 @@ def test_single_core_jobs_that_start_elsewhere_show_that_others_can_too() -> Non
         assert after.failed_jobs == failing
 
 
+@pytest.mark.parametrize(
+    ("tried", "running", "expected"),
+    [((), 8, 8), ((8,), 8, 2), ((8, 2), 8, 8), ((), 1, 2), ((8,), 1, 2), ((8, 2), 1, 3)],
+)
+def test_a_size_of_which_jobs_run_waits_for_one_other_only(
+    tried: tuple[int, ...], running: int, expected: int
+) -> None:
+    """However many sizes nobody ever ran, and though its own jobs failed."""
+    row = TakenBlocks("cms", 8, 60.0, failed_jobs=9)
+    loss = Loss("cms", NOW - 60, tried, NOW - DAY_SECONDS, 1e6)
+    failed = BackOff("cms", 8, ALL_NODES, 2, NOW - 3600)
+    memory = BlockMemory(back_offs=(failed,), taken=(row,), losses=(loss,), looked_at=NOW - 60)
+    seen = pool(NOW, RunningJobs("far", "cms", running, 10.0, DAY_SECONDS))
+    seen = replace(seen, pending=tuple(PendingJobs("cms", cores, 12) for cores in range(2, 33)))
+    (after,) = decide(law(), State(blocks=memory), seen, NOW).state.blocks.losses
+    assert after.tried == (*tried, expected)
+
+
 def test_a_job_that_starts_after_a_step_back_of_the_clock_takes_its_block() -> None:
     seen = decide(law(), begun(), pool(NOW), NOW)
     back = NOW - 5000
