@@ -269,7 +269,9 @@ _is_identity = text_like(
     r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}",
     "is not an identity; write it as HTCondor does, such as sharectl@example.org",
 )
-_daemon = text_like(r"[!-~]{1,256}", "is not a name or address; write such as ap-1.example.org")
+_daemon = text_like(
+    r"(?!\w+://)[!-~]{1,256}", "is not a name or address; write such as ap-1.example.org"
+)
 _pool_name = text_like(
     r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}",
     "is not a pool name; write letters, digits, _ . : and -, a letter or digit first, at most 128",

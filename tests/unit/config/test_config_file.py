@@ -139,7 +139,7 @@ def test_every_fault_is_one_problem_with_its_line_and_its_remedy(listing: Listin
         assert [problem for problem in problems if "; " in problem or "?" in problem]
         return problems
 
-    listing("config/messages.txt", one_problem, 175)
+    listing("config/messages.txt", one_problem, 176)
 
 
 def test_so_many_values_that_reading_takes_seconds_are_refused() -> None:
