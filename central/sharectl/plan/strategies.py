@@ -275,13 +275,16 @@ def many_pairs(situation: Situation) -> Wanted:
     )
     after_fixed = replace(bounded.after(fixed), room=room)
     kept, remaining = _affordable(_going_on(movable, after_fixed), after_fixed)
-    for group in situation.unfinished_hs06:
-        # For targets that stand: within the deadband none begins.
-        most_hs06 = fsum(option.gives_hs06 for option in kept if option.helped == group)
-        remaining.deficit_hs06[group] = min(remaining.deficit_hs06[group], most_hs06)
+    unfinished = situation.unfinished_hs06.keys()
+    going_on, remaining = _within_deadband(kept, remaining, unfinished)
+    fixed += going_on
+    kept = [row for row in kept if row.helped not in unfinished]
+    for choice in going_on:
+        del free[choice.option.node]
     taken = {option.place for option in kept}
-    block = situation.block_cores
-    fresh = candidates.new_options(free, remaining, situation.run_times, ratio, block)
+    fresh = candidates.new_options(
+        free, remaining, situation.run_times, ratio, situation.block_cores
+    )
     offer = OptionSet((*kept, *(option for option in fresh if option.place not in taken)))
     choices = best(offer, remaining, kept)
     choices.sort(key=lambda choice: choice.option.rank(VALUE))
@@ -304,7 +307,7 @@ def many_pairs(situation: Situation) -> Wanted:
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     pairs = {(target.held_back, target.helped) for target in called}
     reasons.update((t.node, "kept" if t in standing else "target") for t in called)
-    reasons.update((choice.option.node, "dwell") for choice in fixed)
+    reasons.update((choice.option.node, "dwell") for choice in fixed if choice not in going_on)
     reasons.update((node, "probing") for node in later)
     return Wanted(
         reason,
@@ -355,6 +358,19 @@ def _going_on(working: Iterable[Option], budgets: Budgets) -> list[Choice]:
             option = option._replace(cap_cores=old.cap_cores, bonus=bonus)
             choices.append(Choice(option, helped, memory_mib))
     return choices
+
+
+def _within_deadband(
+    kept: Iterable[Option], budgets: Budgets, groups: Collection[str]
+) -> tuple[list[Choice], Budgets]:
+    """Targets of ``groups`` that go on within the deadband, and the budgets that they leave.
+
+    None begins there, not even in the place of another.
+    """
+    going_on = filled(OptionSet(option for option in kept if option.helped in groups), budgets)
+    rest = budgets.after(going_on)
+    rest.deficit_hs06.update(dict.fromkeys(groups, 0.0))
+    return going_on, rest
 
 
 def _bounded(

@@ -122,6 +122,22 @@ def test_a_target_stays_within_the_deadband_while_its_group_lacks_power(
     assert targeted(cycle(seen, deadband_hs06=1e9)) == []
 
 
+def test_within_the_deadband_no_target_begins_in_the_place_of_another() -> None:
+    """Four of the eight cores are free: for a node of twice the power they would be given away.
+
+    alice is over her share by more than the deadband, cms is under by less.
+    """
+    first = cycle(one_node(alice(64), waiting=1))
+    assert targeted(first) == ["wn-1"]
+    seen = one_node(alice(60), running("wn-2", "alice", 1, 64, 20.0), waiting=1)
+    nodes = {node.name: node for node in seen.nodes}
+    nodes["wn-2"] = replace(nodes["wn-2"], hs06_per_core=20.0)
+    seen = replace(seen, nodes=tuple(nodes.values()))
+    assert targeted(cycle(seen, first.state, 60)) == ["wn-2"]
+    within = cycle(seen, first.state, 60, deadband_hs06=3000.0)
+    assert (targeted(within), reasons(within)["wn-1"]) == (["wn-1"], "kept")
+
+
 def test_a_group_that_holds_no_core_of_a_node_is_not_held_back_there() -> None:
     empty = RunningJobs("wn-1", "alice", 0, 10.0, 60)  # A job of request_cpus = 0
     assert cycle(one_node(empty)).plan.targets == ()
