@@ -39,7 +39,7 @@ class _Group:
     max_borrowed_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
     """Most that its setpoint gains from lenders (Kueue's borrowingLimit)."""
     max_lent_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """Most of its share that others may use while it has no jobs (Kueue's lendingLimit,
+    """Most of its share that others may use while its demand is less (Kueue's lendingLimit,
     docs/control.md); null: none."""
     groups: Optional[Mapping[str, SubgroupConfig]] = setting(None)
     """Groups within it, by the next part of AccountingGroup (docs/pledges.md), that promise

@@ -41,7 +41,7 @@ KEPT_NODES = 16
 """Options of each group and size that are kept in any case, for groups of long jobs."""
 
 HORIZON_SECONDS = 86_400.0
-"""Time for which moved power counts. Nodes that free cores later get no target.
+"""Time for which moved power counts. Nodes that free a block later get no target.
 
 A third of it and four times as much lower the shortfall by 0.15 points at most, within its spread
 (docs/measurements.md).
@@ -106,7 +106,7 @@ def option_of(
         memory_mib = here.memory_for(group, due)
     jobs, cores = 1, size
     if size > 1:
-        # The node keeps cores of all groups for the block, so any job that ends brings it nearer.
+        # The node keeps cores for the block, whichever group's job gives them up.
         wait = wait or wait_for(max(0, size - idle) if due else 0, min(idle, size))
         value = block_hs06_seconds(size, power, wait)
     else:

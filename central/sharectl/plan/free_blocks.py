@@ -12,9 +12,10 @@ dropped it. A target that ends because its node closed or left the pool is no lo
   `EARNED_BLOCKS` more of its kind be open; half of them are forgotten in a day, and a target that
   ends uses one up. Lost ones come out of a third of what the taken ones cost, or fewer are earned.
   A group that takes all it gets is soon bounded by its waiting jobs alone.
-- Where losses leave nothing, the sizes of a group that have earned no block have one try between
-  them, in turn: every other one is for sizes that run. The next waits until the allowance has made
-  up for its expected cost, at most a day; about an hour if a kind failed and other jobs of it wait.
+- Where losses leave nothing, the sizes of a group without an open block have one try between them,
+  in turn: every other one is for sizes that run or took blocks. The next waits until the allowance
+  has made up for its expected cost, at most a day; if a kind failed and other jobs of it wait, an
+  hour or a quarter of that.
 - Jobs that waited while a block stood free for too long are no demand until other jobs wait. Of
   single-core jobs, each that starts on any node makes room for `EARNED_BLOCKS` others.
 
@@ -63,7 +64,8 @@ RETRY_TIMES, NODE_SECONDS = 4, 3600
 """A node is left alone for times as long as its block stood free, up to an hour."""
 
 OTHER_JOBS_SECONDS = 3600
-"""Time between two tries of a kind that failed, once other jobs of it wait; or a quarter of it."""
+"""Time between two tries of a kind that failed, once other jobs of it wait; or a quarter of
+the usual time if that is more."""
 
 GAP_SECONDS = 3600
 """Longest time between two looks that counts."""

@@ -25,12 +25,12 @@ LIMITS = {
 
 
 DEADBAND_ROOTS = 16
-"""Part of the root of the pool's blocks that is left alone. With half of it a twentieth of
-`infn-t1` idles 14 % more, and no group is nearer to its due."""
+"""The root of the pool's blocks over this is the deadband, in blocks. With half the deadband a
+twentieth of `infn-t1` idles 14 % more, and no group is nearer to its due."""
 
 
 def deadband_hs06(limits: PlanLimits, nodes: Iterable[Union[Node, NodeRecord]]) -> float:
-    """Errors up to this size are left alone, HS06.
+    """For errors up to this size no target begins, HS06.
 
     Below half a block nothing can be mended. The number of jobs in a large pool goes up and down by
     about its root from cycle to cycle; to steer against that idles cores for nothing.

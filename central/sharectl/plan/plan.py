@@ -65,7 +65,7 @@ NODE_REASONS = {
     "limit": "a limit keeps it from what the errors call for",
     "given-up": "no job came to its free cores: it is left alone for a time",
     "probing": "jobs must first take blocks of cores that are open or tried",
-    "released": "its target did its work, or nobody waits for it any more",
+    "released": "its target did its work, or its group needs it no more",
     "not-needed": "other nodes are enough, or give their cores sooner",
     "no-fit": "no waiting job would find its cores and memory there",
     "multicore-only": "it takes only multicore jobs (t1_MulticoreOnly), and single-core jobs wait",

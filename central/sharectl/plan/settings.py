@@ -25,7 +25,7 @@ NEGOTIATION_CYCLES = 2
 """A block waits for so many negotiation cycles more than blocks waited that were taken."""
 
 IN_A_ROW = 3
-"""Blocks of a kind given back in a row: its open blocks then go, and grace heeds it no more."""
+"""Blocks of a kind given back in a row: its open blocks then go, and it has failed as a whole."""
 
 MOST_DOUBLINGS = 3
 """A block of a kind that failed as a whole waits up to so many times twice as long."""
