@@ -60,7 +60,7 @@ REASONS = {
 
 NODE_REASONS = {
     "target": "the errors call for its target",
-    "kept": "moving its target would gain too little",
+    "kept": "its target goes on, and moving it would gain too little",
     "dwell": "its target is younger than control.dwell_seconds",
     "limit": "a limit keeps it from what the errors call for",
     "given-up": "no job came to its free cores: it is left alone for a time",
