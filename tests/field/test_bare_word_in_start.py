@@ -153,7 +153,9 @@ SPEC = BoxSpec(
 )
 
 
-@pytest.mark.parametrize("name", ["HasDocker", "PartitionableSlot", "TotalGPUs", "RemoteUser"])
+@pytest.mark.parametrize(
+    "name", ["ConsoleIdle", "HasDocker", "PartitionableSlot", "TotalGPUs", "RemoteUser"]
+)
 def test_those_that_some_slots_have_need_one(name: str, tmp_path: Path) -> None:
     (finding,) = seen(tmp_path, START.format(f"{name} =!= 7"))
     assert f"MY.{name}" in finding.remedy
