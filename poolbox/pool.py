@@ -157,13 +157,14 @@ class Pool:
         self.wait_until(lambda: self._are_free(began), "no dynamic slot is left", timeout_seconds)
 
     def _are_free(self, since: float) -> bool:
-        """True without dynamic slots; vacates one that stays although no job is left.
+        """True without dynamic slots; vacates nodes where one stays although no job is left.
 
         A job that is removed while its claim is made can leave one that nobody uses, for as long as
         a claim may be silent: half an hour.
         """
-        query = ["condor_status", "-constraint", 'SlotType == "Dynamic"', "-af", "Name"]
-        busy = self.run(query).stdout.split()
+        # Nodes, because condor_vacate of 23.9.6 knows no dynamic slot by its name.
+        query = ["condor_status", "-constraint", 'SlotType == "Dynamic"', "-af", "Machine"]
+        busy = sorted({*self.run(query).stdout.split()})
         if busy and time.monotonic() - since > UNUSED_CLAIM_SECONDS:
             self.run(["condor_vacate", "-fast", *busy], check=False)
         return not busy

@@ -12,6 +12,7 @@ import pytest
 from poolbox import Box, BoxSpec, CommandError
 from poolbox.root import htcondor_version
 from poolbox.waiting import HANG_SECONDS
+from tests.pool.deployed import jobs
 
 CHECKOUT = Path(__file__).parents[2]
 SPEC = BoxSpec(access_points=("ap-1.example.org",))
@@ -27,6 +28,20 @@ def test_a_box_is_of_its_suite_on_the_loopback_and_sees_the_checkout(
     assert box.run(["cat", __file__]).stdout == Path(__file__).read_text()
     with pytest.raises(CommandError, match="Read-only"):
         box.run(["touch", str(CHECKOUT / "README.md")])
+
+
+@pytest.mark.semantics
+def test_no_claim_stays_when_the_jobs_are_removed(box: Box) -> None:
+    """One that nobody uses would keep its cores for half an hour."""
+    box.submit(jobs("cms", 1, 1, 1, "keep_claim_idle = 1800"))
+    query = ["condor_status", "-af", "State", "Activity"]
+
+    def unused() -> bool:
+        return not box.jobs() and "Claimed Idle" in box.run(query).stdout
+
+    box.wait_until(unused, "a claim without a job")
+    box.remove_jobs()
+    assert "Claimed" not in box.run(query).stdout
 
 
 def test_the_command_shapes_a_pool_runs_commands_and_takes_it_down(
