@@ -43,7 +43,7 @@ KEPT_NODES = 16
 HORIZON_SECONDS = 86_400.0
 """Time for which moved power counts. Nodes that free a block later get no target.
 
-A third of it and four times as much lower the shortfall by 0.15 points at most, within its spread
+A third of it and four times as much lower the shortfall by 0.09 points at most, within its spread
 (docs/measurements.md).
 """
 
