@@ -295,7 +295,7 @@ class GroupControl:
     setpoint_hs06: float
     """Power that the group is entitled to now."""
     control_error_hs06: float
-    """Power used less the setpoint; its law got more, or 0 instead, where ``acted`` says so."""
+    """Power used less the setpoint; its law got the foreseen too, or 0: ``acted`` says so."""
     output_hs06: float
     """Power to move: above 0 taken from the group, below 0 given to it; 0 in the deadband."""
     law: str = "latest"

@@ -28,7 +28,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from math import inf
 from statistics import median_high
 from typing import Optional
@@ -53,6 +53,7 @@ from sharectl.plan.waits import (
     Leaving,
     NodeCores,
     RunTimes,
+    leaving_for,
     wait_for_cores,
 )
 from sharectl.times import DAY_SECONDS
@@ -154,7 +155,7 @@ class _Look:
         """Jobs that took blocks and have earned none yet."""
         self.takes: list[BlockKey] = []
         """Places of blocks that jobs took since the last look."""
-        self._leaving: dict[str, list[Leaving]] = {}
+        self._leaving: dict[str, Sequence[Leaving]] = {}
         """Node -> its jobs, with the time that they still run."""
         self.pauses: dict[BlockKey, BackOff] = {}
         for pause in memory.back_offs:
@@ -252,10 +253,9 @@ class _Look:
             idle = min(here.idle_cores, cores)
             # A core for a job of one core does not wait for another.
             needed = cores - idle if cores > 1 else 0
-            name = here.node.name
+            name, run_times = here.node.name, self.run_times
             if needed and name not in self._leaving:
-                by_group = here.leaving_by_group(self.run_times)
-                self._leaving[name] = list(chain.from_iterable(by_group.values()))
+                self._leaving[name] = leaving_for(here.leaving_by_group(run_times), cores, group)
             wait = wait_for_cores(self._leaving.get(name, ()), needed, idle)
             costs.append(wait.idle_core_seconds)
         free_seconds = max(self.patience_seconds(kind), self.between_seconds)

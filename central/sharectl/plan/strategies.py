@@ -307,7 +307,7 @@ def many_pairs(situation: Situation) -> Wanted:
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     pairs = {(target.held_back, target.helped) for target in called}
     reasons.update((t.node, "kept" if t in standing else "target") for t in called)
-    reasons.update((choice.option.node, "dwell") for choice in fixed if choice not in going_on)
+    reasons.update((t.node, "dwell") for t in called if t.node in situation.young)
     reasons.update((node, "probing") for node in later)
     return Wanted(
         reason,
