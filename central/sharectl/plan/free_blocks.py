@@ -232,9 +232,8 @@ class _Look:
         return self.row(kind).earned > 0 and not self.failures(kind) and self.demand(kind) > 0
 
     def is_open(self, kind: Kind) -> bool:
-        """True if some node could run a job of a kind and admits it."""
-        nodes = (here.node for here in self.nodes.values())
-        return any(node.cores >= kind[1] and node.admits(kind) for node in nodes)
+        """True if a target on some node could bring a block of a kind."""
+        return any(here.could_bring(kind) for here in self.nodes.values())
 
     def patience_seconds(self, kind: Kind) -> float:
         """Time for which a block of a kind may stand free."""
@@ -553,7 +552,7 @@ def _first_tries(
                 rest_cores -= kind[1]
                 rest_core_seconds -= costs[kind]
                 fitting.append(kind)
-            any_cost = False
+                any_cost = False
         turns = fitting
     return {kind: blocks[kind] for kind in unserved}
 

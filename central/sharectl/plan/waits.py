@@ -278,6 +278,12 @@ class NodeCores:
         """Cores that the group holds above a cap."""
         return max(0, self.held_cores[group] - cap_cores)
 
+    def could_bring(self, kind: Kind) -> bool:
+        """True if a target here could bring a block of a kind: others hold the cores."""
+        group, cores = kind
+        of_others = self.node.cores - self.held_cores[group]
+        return self.node.controlled and self.node.admits(kind) and of_others >= cores
+
     def jobs(self, kind: Kind) -> int:
         """Number of jobs of a kind, with those of the group that are larger."""
         group, least_cores = kind

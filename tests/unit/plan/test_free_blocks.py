@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sharectl.model import (
+    ClosedTo,
     LimitNote,
     Node,
     PendingJobs,
@@ -210,6 +211,42 @@ def test_a_size_of_which_jobs_run_waits_for_one_other_only(
     seen = replace(seen, pending=tuple(PendingJobs("cms", cores, 12) for cores in range(2, 33)))
     (after,) = decide(law(), State(blocks=memory), seen, NOW).state.blocks.losses
     assert after.tried == (*tried, expected)
+
+
+@pytest.mark.parametrize(
+    ("holder", "controlled", "jobs", "earned", "expected"),
+    [
+        ("cms", True, 1, 0, {16}),  # the small node is theirs already
+        ("cms", True, 9, 2, {16}),
+        ("alice", False, 9, 0, {16}),
+        ("alice", False, 9, 2, {16}),
+        ("alice", True, 9, 0, {8}),
+        ("alice", True, 1, 2, {8, 16}),  # the small one is earned
+    ],
+)
+def test_a_size_that_gets_no_first_try_leaves_it_to_another(
+    holder: str,
+    controlled: bool,  # noqa: FBT001 - a parameter
+    jobs: int,
+    earned: int,
+    expected: set[int],
+) -> None:
+    """Whole-node jobs on nodes of 8 and 16 cores."""
+    closed = [(ClosedTo("cms", (cores,), "RequestCpus"),) for cores in (16, 8)]
+    nodes = (
+        Node("small", "small", 8, 10.0, controlled, closed=closed[0]),
+        Node("large", "large", 16, 10.0, controlled=True, closed=closed[1]),
+    )
+    running = (
+        RunningJobs("small", holder, 1, 10.0, 600, 8),
+        RunningJobs("large", "alice", 1, 10.0, 600, 16),
+    )
+    waiting = (PendingJobs("cms", 8, jobs), PendingJobs("cms", 16, 2))
+    taken = (TakenBlocks("cms", 8, 60.0, earned=earned),) if earned else ()
+    how = PlanConfig({"alice": 1.0, "cms": 999.0}, PlanLimits(), 1200, give_up=GiveUp())
+    state = State(blocks=BlockMemory(taken=taken))
+    decision = decide(how, state, Snapshot(NOW, nodes, running, waiting), NOW)
+    assert {target.request_cores for target in decision.plan.targets} == expected
 
 
 def test_a_job_that_starts_after_a_step_back_of_the_clock_takes_its_block() -> None:
