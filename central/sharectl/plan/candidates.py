@@ -11,6 +11,7 @@ from typing import Callable, NamedTuple, Optional
 
 from sharectl.model import Kind, Node, PendingJobs
 from sharectl.plan.choices import (
+    HORIZON_SECONDS,
     ROUNDING_HS06,
     Budgets,
     Option,
@@ -39,13 +40,6 @@ NODE_OPTIONS = 4
 
 KEPT_NODES = 16
 """Options of each group and size that are kept in any case, for groups of long jobs."""
-
-HORIZON_SECONDS = 86_400.0
-"""Time for which moved power counts. Nodes that free a block later get no target.
-
-A third of it and four times as much lower the shortfall by 0.09 points at most, within its spread
-(docs/measurements.md).
-"""
 
 SINGLE_CORE_RATIO = 0.5
 """Part of their value at which cores for single-core jobs count."""

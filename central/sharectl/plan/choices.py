@@ -16,6 +16,13 @@ from typing import NamedTuple, Optional
 from sharectl.model import Kind, Target
 from sharectl.plan.waits import NO_MEMORY_LIMIT, NO_WAIT, Wait
 
+HORIZON_SECONDS = 86_400.0
+"""Time for which moved power counts. Nodes that free a block later get no target.
+
+A third of it and four times as much lower the shortfall by 0.09 points at most, within its spread
+(docs/measurements.md).
+"""
+
 ROUNDING_HS06 = 1e-6
 """An error of exactly n blocks pays for n blocks, whatever the last bits of the sums are."""
 
@@ -68,6 +75,19 @@ class Option(NamedTuple):
     def worth(self) -> float:
         """Value and bonus."""
         return self.value + self.bonus
+
+    def pays_off(self, lacking_hs06: float) -> bool:
+        """True if a block that takes a group above its due wins more power than idles for it.
+
+        What the group gets above its due others lack, and the more that is the sooner fair share
+        gives the cores back to them. Blocks that stand pay off.
+        """
+        block_hs06 = self.gives_hs06
+        won_hs06 = min(block_hs06, 2 * lacking_hs06 - block_hs06)
+        won_hs06_seconds = won_hs06 * HORIZON_SECONDS * won_hs06 / block_hs06
+        idle_hs06_seconds = self.wait.idle_core_seconds * block_hs06 / self.request_cores
+        stands = self.helped is not None
+        return stands or won_hs06 == block_hs06 or won_hs06_seconds >= idle_hs06_seconds
 
     def rank(self, exponent: float) -> tuple[float, str, str, int]:
         """Order by worth, most first: `VALUE` as it is, `DENSITY` for each HS06 given."""
@@ -169,7 +189,8 @@ class Budgets:
         size = option.request_cores
         gives_hs06 = least_hs06(option.gives_hs06, size)
         for group in self.most_lacking(size) if option.helped is None else [option.helped]:
-            if self.deficit_hs06.get(group, 0.0) < gives_hs06:
+            lacking_hs06 = self.deficit_hs06.get(group, 0.0)
+            if lacking_hs06 < gives_hs06 or not option.pays_off(lacking_hs06):
                 return None
             jobs = self.waiting.get((group, size))
             if jobs and (group, size, option.node) not in self.left_alone:

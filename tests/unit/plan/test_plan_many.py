@@ -106,6 +106,24 @@ def test_a_block_is_not_put_off_for_the_second_of_its_own_node() -> None:
     assert targeted(cycle(replace(seen, nodes=tuple(nodes)))) == ["wn-1"]
 
 
+@pytest.mark.parametrize(
+    ("lacking_cores", "hours", "reason"),
+    [(9, 9, "not-worth"), (14, 9, "targets"), (9, 0.2, "targets"), (7, 0.2, "error-below-node")],
+)
+def test_the_last_block_of_a_group_wins_more_than_idles_for_it(
+    lacking_cores: int, hours: float, reason: str
+) -> None:
+    """Of 16 cores for a group that lacks 9 another one lacks 7 then, until the job ends."""
+    seconds = int(hours * 3600)
+    held = [running(node, "cms", 16, 2) for node in ("wn-1", "wn-2")]
+    held += [alice(32, node, seconds=seconds) for node in ("wn-1", "wn-2")]
+    shares = {"alice": 64.0 - lacking_cores, "cms": 64.0 + lacking_cores}
+    how = PlanConfig(shares, PlanLimits(), 3060, obey_seconds=600)
+    decision = decide(how, BLANK, snapshot(held, {("cms", 16): 1}), NOW)
+    assert decision.plan.reason == reason
+    assert len(decision.plan.targets) == (reason == "targets")
+
+
 @pytest.mark.parametrize(("under", "nodes"), [(True, ["wn-1"]), (False, [])])
 def test_a_target_stays_within_the_deadband_while_its_group_lacks_power(
     under: bool,  # noqa: FBT001 - a parameter
