@@ -70,11 +70,11 @@ def scenario(seed: int) -> str:
                 + (draw.choice(("", "", PAUSE)) if pledges[1:] else "")
                 + "}"
             )
-    lists = {"nodes": nodes, "jobs": jobs}
     return "\n".join(
         (
             f"summary: {cores} cores",
-            *(f"{key}: [{', '.join(rows)}]" for key, rows in lists.items()),
+            f"nodes: [{', '.join(nodes)}]",
+            f"jobs: [{', '.join(jobs)}]",
             f"groups: {{{', '.join(pledges)}}}",
             "negotiator: {quotas: static}",
             "warmup_hours: 12\ndays: 2\nsample_seconds: 300",
@@ -102,6 +102,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--pools", type=int, default=20)
     parser.add_argument("--period", type=float, default=300.0)
     arguments = parser.parse_args(argv)
+    if arguments.pools < 1 or arguments.period <= 0:
+        parser.error("--pools and --period are above 0")
     rows = []
     print("| pool | nothing: missing, idle, % | live | |\n|---|---|---|---|")
     for seed in range(arguments.first, arguments.first + arguments.pools):

@@ -279,7 +279,7 @@ class NodeCores:
         return max(0, self.held_cores[group] - cap_cores)
 
     def could_bring(self, kind: Kind) -> bool:
-        """True if a target here could bring a block of a kind: others hold the cores."""
+        """True if a target here could bring a block of a kind, of cores not its group's."""
         group, cores = kind
         of_others = self.node.cores - self.held_cores[group]
         return self.node.controlled and self.node.admits(kind) and of_others >= cores
